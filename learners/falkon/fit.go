@@ -3,18 +3,22 @@ package falkon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/krr"
 )
 
 var _ learners.Estimator = Params{}
 
 // Fit learns from the n rows of train, see [learners.Estimator]. It reads train once
-// for the centres, unless it is in memory, once for K_nMᵀy and once per iteration. Its
+// for the centres, unless it is in memory, once for K_nMᵀy and once per iteration. Where all
+// rows are centres, and nothing says how to iterate, it is [krr.Params.Fit] on a CPU, with one
+// factorisation in place of three. Its
 // errors are *learners.ParameterError, *learners.DataError, *learners.DivergenceError,
 // and those of the Sampler and of kernel.Operator.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
@@ -28,6 +32,12 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	f, err := newFit(ctx, p, train, o)
 	if err != nil {
 		return nil, err
+	}
+	if f.isDirect() {
+		m, err := f.ridge().Fit(ctx, train, o)
+		if indefinite := (*krr.NotPSDError)(nil); !errors.As(err, &indefinite) {
+			return m, err
+		}
 	}
 	defer f.close()
 	if err := f.open(ctx, o.Seed); err != nil {

@@ -32,7 +32,7 @@ func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.O
 	for i := range n {
 		diagonal[i] = gram[i*n+i]
 	}
-	if _, err := factor(a, diagonal, sketch.Ridge(p.Lambda, n), workers); err != nil {
+	if _, err := factor(ctx, a, diagonal, sketch.Ridge(p.Lambda, n), workers); err != nil {
 		return nil, err
 	}
 	coefficients := append([]float64(nil), m.Targets()...)

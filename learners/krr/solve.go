@@ -37,7 +37,7 @@ type NotPSDError = kernel.NotPSDError
 
 // Solve returns the coefficients for the n rows x and targets y, n×outputs. weights has
 // the weights of the rows, with mean 1, or is nil. workers = 0 means one per processor. Its errors are those of kernel.Gramian, *NotPSDError,
-// *kernel.ShapeError, and ctx.Err() before the factorisation.
+// *kernel.ShapeError, and ctx.Err().
 func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y, weights []float64, outputs int, lambda float64, workers int) (*Solution, error) {
 	n := x.Len()
 	gram, err := gramian(ctx, k, x, y, outputs)
@@ -56,7 +56,7 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y, weights []flo
 		diagonal[i] = gram[i*n+i]
 	}
 	ridge := sketch.Ridge(lambda, n)
-	if s.Jitter, err = factor(a, diagonal, ridge, learners.Workers(workers)); err != nil {
+	if s.Jitter, err = factor(ctx, a, diagonal, ridge, learners.Workers(workers)); err != nil {
 		return nil, err
 	}
 	c := blocked.New(n, outputs, s.Coefficients)
@@ -104,7 +104,7 @@ func gramian(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, o
 // factor overwrites the lower triangle of a symmetric matrix by its Cholesky factor, with the
 // diagonal replaced by diagonal plus ridge. The upper triangle keeps the copy of K from which
 // further attempts start.
-func factor(a blocked.Matrix[float64], diagonal []float64, ridge float64, workers int) (jitter float64, err error) {
+func factor(ctx context.Context, a blocked.Matrix[float64], diagonal []float64, ridge float64, workers int) (jitter float64, err error) {
 	n, mean := a.Rows, 0.0
 	for _, v := range diagonal {
 		mean += math.Abs(v) / float64(n)
@@ -127,10 +127,34 @@ func factor(a blocked.Matrix[float64], diagonal []float64, ridge float64, worker
 			}
 			row[i] = diagonal[i] + ridge + jitter
 		}
-		if blocked.Cholesky(workers, a) == n && bad(a, n) == n {
+		whole, err := cholesky(ctx, workers, a)
+		if err != nil {
+			return 0, err
+		}
+		if whole && bad(a, n) == n {
 			return jitter, nil
 		}
 	}
+}
+
+// piece is the number of columns that are factored between looks at ctx.
+const piece = 1024
+
+// cholesky is [blocked.Cholesky] in pieces. It reports whether all pivots are positive.
+func cholesky(ctx context.Context, workers int, a blocked.Matrix[float64]) (bool, error) {
+	for n := a.Rows; n > piece; n = a.Rows {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		top, below, rest := a.Sub(0, 0, piece, piece), a.Sub(piece, 0, n, piece), a.Sub(piece, piece, n, n)
+		if blocked.Cholesky(workers, top) < piece {
+			return false, nil
+		}
+		blocked.SolveLowerRight(workers, true, top, below)
+		blocked.Syrk(workers, false, below, -1, 1, rest)
+		a = rest
+	}
+	return blocked.Cholesky(workers, a) == a.Rows, ctx.Err()
 }
 
 // bad returns the first row whose pivot is not a positive number, or n.

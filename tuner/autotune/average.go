@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -47,15 +48,71 @@ var squares = []string{"rmse", "mse", "1-r2", "normalised-error"}
 // averagedRows is the largest number of rows for an average.
 const averagedRows = 10_000
 
+// kind is the kernel, the relevance and the metric of a trial.
+type kind [3]string
+
+func kindOf(c space.Config) kind {
+	v := Values(c)
+	return kind{v["kernel"], v["relevance"], v["metric"]}
+}
+
+// kept has the outputs of a trial for rows that its fit left out.
+type kept struct {
+	config  space.Config
+	err     float64
+	outputs []float64
+}
+
+// keep keeps the outputs of the best trial of each kind that ran here.
+func (t *Tuning) keep(c space.Config, err float64, outputs []float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old, ok := t.kept[kindOf(c)]; !ok || err < old.err {
+		t.kept[kindOf(c)] = kept{c, err, outputs}
+	}
+}
+
+// outputs returns the outputs of a configuration for rows that its fit leaves out, those of [Tuning.judges].
+// It fits, up to a step, unless a trial here has just done so.
+func (t *Tuning) outputs(ctx context.Context, c space.Config, step int) ([]float64, error) {
+	t.mu.Lock()
+	k, ok := t.kept[kindOf(c)]
+	t.mu.Unlock()
+	if ok && k.config.Equal(c) {
+		return k.outputs, nil
+	}
+	e, err := t.algorithm.Estimator(Values(c), t.problem)
+	if err != nil {
+		return nil, err
+	}
+	if t.alone {
+		return t.leftOut(ctx, e, t.options.goroutines())
+	}
+	m, err := e.Fit(ctx, t.single.train, learners.Options{
+		Seed: t.options.Seed, Workers: t.options.goroutines(), Weights: t.single.weights,
+		Progress: func(p learners.Progress) error { return endAt(step, p) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := make([]float64, t.single.validation.Len()*t.known.Outputs())
+	return f, m.Predict(ctx, f, t.single.validation)
+}
+
+// judges returns the rows that judge trials without folds, with their weights.
+func (t *Tuning) judges() (data.Source, []float64) {
+	if t.alone {
+		return t.known, t.data.KnownWeights()
+	}
+	return t.single.validation, t.single.judged
+}
+
 // Average averages the best trials of each kind, by [learners.AverageWeights], where a measure of squares
 // judges numbers and trials leave out rows in closed form, or are fits of up to 10,000 rows that end by
 // themselves, judged on the validation rows. It returns nil elsewhere. best is the [Tuning.Refit] of the
-// best trial.
-func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, best *Fitted, progress func(learners.Progress) error) (*Averaged, error) {
-	judge, weights := t.single.validation, t.single.judged
-	if t.alone {
-		judge, weights = t.known, t.data.KnownWeights()
-	}
+// best trial. fitting returns the progress function of a fit, and may be nil.
+func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, best *Fitted, fitting func(model, of int) func(learners.Progress) error) (*Averaged, error) {
+	judge, weights := t.judges()
 	if !t.alone && (t.folds != nil || t.stepsRegularise() || t.known.Len() > averagedRows) || t.data.Encoding.Task != data.Regression || !slices.Contains(squares, t.name) {
 		return nil, nil
 	}
@@ -69,16 +126,7 @@ func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, be
 	}
 	outputs := make([][]float64, len(trials))
 	for i, trial := range trials {
-		e, err := t.algorithm.Estimator(Values(trial.Config), t.problem)
-		if err != nil {
-			return nil, err
-		}
-		if t.alone {
-			outputs[i], err = t.leftOut(ctx, e, t.options.goroutines())
-		} else {
-			outputs[i], err = t.judgedOutputs(ctx, e)
-		}
-		if err != nil {
+		if outputs[i], err = t.outputs(ctx, trial.Config, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -106,6 +154,10 @@ func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, be
 		m, f := &a.Members[i], best
 		if m.Trial != best.Trial {
 			at := slices.IndexFunc(trials, func(s study.Trial) bool { return s.Number == m.Trial })
+			var progress func(learners.Progress) error
+			if fitting != nil {
+				progress = fitting(i+1, len(a.Members))
+			}
 			if f, err = t.refit(ctx, trials[at], progress); err != nil {
 				return nil, err
 			}
@@ -138,17 +190,6 @@ type share struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// judgedOutputs returns the outputs for the validation rows of a fit to the training rows.
-func (t *Tuning) judgedOutputs(ctx context.Context, e learners.Estimator) ([]float64, error) {
-	s := t.single
-	m, err := e.Fit(ctx, s.train, learners.Options{Seed: t.options.Seed, Workers: t.options.goroutines(), Weights: s.weights})
-	if err != nil {
-		return nil, err
-	}
-	f := make([]float64, s.validation.Len()*t.known.Outputs())
-	return f, m.Predict(ctx, f, s.validation)
-}
-
 // stack returns the weights of models with these outputs for rows that they have not seen, of which judged
 // has the weights.
 func (t *Tuning) stack(outputs [][]float64, y, judged []float64) []float64 {
@@ -175,12 +216,11 @@ func (t *Tuning) candidates(ctx context.Context, svc tuner.Service, name string)
 		trial study.Trial
 		err   float64
 	}
-	best := map[[3]string]candidate{}
+	best := map[kind]candidate{}
 	err := t.completed(ctx, svc, name, func(trial study.Trial, x float64) {
-		v := Values(trial.Config)
-		kind := [3]string{v["kernel"], v["relevance"], v["metric"]}
-		if other, ok := best[kind]; !ok || x < other.err {
-			best[kind] = candidate{trial, x}
+		k := kindOf(trial.Config)
+		if other, ok := best[k]; !ok || x < other.err {
+			best[k] = candidate{trial, x}
 		}
 	})
 	var trials []study.Trial

@@ -230,3 +230,52 @@ func TestAverageOfWeightedRows(t *testing.T) {
 		t.Errorf("validation error %v of at most %v, test error %v", a.Validation, limit, a.Test[0].Value)
 	}
 }
+
+// passes counts passes over rows and their targets.
+type passes struct {
+	data.Source
+	n *int
+}
+
+func (p passes) OpenPairs(ctx context.Context) (data.PairCursor, error) {
+	*p.n++
+	return p.Source.OpenPairs(ctx)
+}
+
+// After the trials nothing is fitted to the training rows alone, because trials have the outputs that weigh
+// the models of an average, and calibrate. Each model is fitted once to all rows.
+func TestTrialsAreNotFittedAgain(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		classes   bool
+	}{{"krr", false}, {"falkon", false}, {"krr", true}} {
+		d, n, fits := wave(t, 160, c.classes), 0, 0
+		d.Train = passes{d.Train, &n}
+		tn := tuning(t, c.algorithm, d, autotune.Options{Seed: 3})
+		svc := newStudy(t, tn, 60, nil)
+		work(t.Context(), t, tn, svc, "w")
+		best, _, err := tn.Best(t.Context(), svc, "s")
+		if err != nil || n == 0 {
+			t.Fatal(n, err)
+		}
+		n = 0
+		f, err := tn.Refit(t.Context(), best, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := tn.Average(t.Context(), svc, "s", f, func(int, int) func(learners.Progress) error {
+			fits++
+			return nil
+		})
+		if err != nil || (a == nil) != c.classes {
+			t.Fatal(a, err)
+		}
+		if n > 0 || a != nil && fits != len(a.Members)-1 {
+			t.Errorf("%+v: %d passes over the training rows, and %d fits for an average after that of the best: %+v", c, n, fits, a)
+		}
+		d.Test = nil
+		if f, err = tn.Compare(t.Context(), best, nil); err != nil || f.Trial != best.Number || f.File != nil {
+			t.Errorf("%+v: a comparison without test rows is %+v, %v", c, f, err)
+		}
+	}
+}

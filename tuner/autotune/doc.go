@@ -46,6 +46,7 @@
 // # Determinism
 //
 // Trials share the data, the split, the encoding and the median distance, and nothing that a
-// fit computes. With one worker, equal data, options and study seed give the same trials and
+// fit computes. A worker keeps their outputs for rows left out, so that the average and calibration fit
+// only what another worker or an earlier run had. With one worker, equal data, options and study seed give the same trials and
 // the same model, to the bit, regardless of interruptions, unless the study has a time budget.
 package autotune

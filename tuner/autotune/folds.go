@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -66,7 +67,7 @@ func closed(a training.Algorithm, fixed training.Values) bool {
 }
 
 // leaveOneOut is Trial in closed form.
-func (t *Tuning) leaveOneOut(ctx context.Context, e learners.Estimator, out io.Writer) error {
+func (t *Tuning) leaveOneOut(ctx context.Context, c space.Config, e learners.Estimator, out io.Writer) error {
 	outputs, err := t.leftOut(ctx, e, t.options.Workers)
 	if err != nil || ctx.Err() != nil {
 		return failed(ctx, out, err)
@@ -76,7 +77,8 @@ func (t *Tuning) leaveOneOut(ctx context.Context, e learners.Estimator, out io.W
 		return err
 	}
 	known := t.data.KnownWeights()
-	return t.write(out, folded{
+	return t.write(out, c, folded{
+		outputs:    outputs,
 		err:        t.measure(t.name, known)(outputs, y, t.known.Outputs()),
 		classError: t.measure(classError, known)(outputs, y, t.known.Outputs()),
 	})
@@ -126,7 +128,8 @@ type folded struct {
 	err        float64 // of the best step, or of the last where steps do not regularise
 	classError float64 // there
 	best, last int
-	current    bool // reported in the present run of the trial
+	current    bool      // reported in the present run of the trial
+	outputs    []float64 // for the rows that judge, of a fit that ends by itself
 }
 
 // crossValidate is Trial with folds. The objective is the mean error of the folds, weighted
@@ -181,7 +184,7 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 			return err
 		}
 	}
-	return t.write(out, folded{
+	return t.write(out, trial.Config, folded{
 		err: sum / rows, classError: classes / rows, last: last, best: int(math.Round(float64(best) / float64(len(t.folds)))),
 	})
 }
@@ -218,9 +221,17 @@ func (t *Tuning) fitPart(ctx context.Context, e learners.Estimator, part part, s
 	if err != nil || regularise {
 		return r, err
 	}
-	r.err, err = training.ErrorOn(ctx, model, part.validation, judge)
+	y, err := learners.Targets(ctx, part.validation)
+	if err != nil {
+		return r, err
+	}
+	r.outputs = make([]float64, len(y))
+	if err := model.Predict(ctx, r.outputs, part.validation); err != nil {
+		return r, err
+	}
+	r.err = judge(r.outputs, y, part.validation.Outputs())
 	r.classError = at
-	return r, err
+	return r, nil
 }
 
 // reported returns the folds that the trial reported, also in an earlier run that was

@@ -44,6 +44,14 @@ func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(lea
 	return f, err
 }
 
+// Compare is Refit without a model if there are no test rows, of which alone it has the errors.
+func (t *Tuning) Compare(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
+	if t.data.Test == nil {
+		return t.unfitted(trial), nil
+	}
+	return t.Refit(ctx, trial, progress)
+}
+
 // test returns the errors of a model on the test rows, if there are any.
 func (t *Tuning) test(ctx context.Context, m learners.Model, v training.Values) ([]training.Score, error) {
 	if t.data.Test == nil {
@@ -54,8 +62,8 @@ func (t *Tuning) test(ctx context.Context, m learners.Model, v training.Values) 
 	return training.Evaluate(ctx, m, t.data.Encoding, t.data.Test, s)
 }
 
-// refit is Refit without the errors on the test rows.
-func (t *Tuning) refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
+// unfitted has the values for a fit, and the errors of the trial.
+func (t *Tuning) unfitted(trial study.Trial) *Fitted {
 	f := &Fitted{Trial: trial.Number, Values: Values(trial.Config)}
 	m, _ := trial.Outcome.Metric(t.Objective())
 	f.Validation = m.Mean()
@@ -69,6 +77,12 @@ func (t *Tuning) refit(ctx context.Context, trial study.Trial, progress func(lea
 	if _, fixed := t.options.Fixed["centers"]; !fixed && f.Values["centers"] == strconv.Itoa(t.problem.Rows) {
 		f.Values["centers"] = strconv.Itoa(t.known.Len())
 	}
+	return f
+}
+
+// refit is Refit without the errors on the test rows.
+func (t *Tuning) refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
+	f := t.unfitted(trial)
 	e, err := t.algorithm.Estimator(f.Values, t.problem)
 	if err != nil {
 		return nil, err
@@ -94,7 +108,7 @@ func (t *Tuning) refit(ctx context.Context, trial study.Trial, progress func(lea
 		return nil, err
 	}
 	if t.options.Calibrate {
-		if model, err = t.calibrate(ctx, e, model, f.Step); err != nil {
+		if model, err = t.calibrate(ctx, trial, model, f.Step); err != nil {
 			return nil, err
 		}
 	}
@@ -116,26 +130,16 @@ func endAt(step int, p learners.Progress) error {
 	return nil
 }
 
-// calibrate adds probabilities to a model. The scores are those of leaving out each row, or
-// those of the validation rows after a fit to the training rows alone.
-func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners.Model, step int) (learners.Model, error) {
-	o := learners.Options{Seed: t.options.Seed, Workers: t.options.goroutines()}
-	if t.alone {
-		f, err := t.leftOut(ctx, e, o.Workers)
-		if err != nil {
-			return nil, err
-		}
-		y, err := learners.Targets(ctx, t.known)
-		if err != nil {
-			return nil, err
-		}
-		return learners.CalibrateOn(m, f, y, t.data.KnownWeights())
-	}
-	s := t.single
-	o.Weights, o.Progress = s.weights, func(p learners.Progress) error { return endAt(step, p) }
-	other, err := e.Fit(ctx, s.train, o)
+// calibrate adds probabilities to a model by the outputs of its trial for rows that the fit left out.
+func (t *Tuning) calibrate(ctx context.Context, trial study.Trial, m learners.Model, step int) (learners.Model, error) {
+	f, err := t.outputs(ctx, trial.Config, step)
 	if err != nil {
 		return nil, err
 	}
-	return learners.Calibrate(ctx, m, other, s.validation, s.judged)
+	judge, weights := t.judges()
+	y, err := learners.Targets(ctx, judge)
+	if err != nil {
+		return nil, err
+	}
+	return learners.CalibrateOn(m, f, y, weights)
 }

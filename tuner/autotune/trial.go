@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -46,7 +47,7 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 		return infeasible(out, err)
 	}
 	if t.alone {
-		return t.leaveOneOut(ctx, e, out)
+		return t.leaveOneOut(ctx, trial.Config, e, out)
 	}
 	if len(t.folds) > 0 {
 		return t.crossValidate(ctx, svc, name, trial, e, out)
@@ -76,7 +77,7 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	if err != nil || ctx.Err() != nil {
 		return failed(ctx, out, err)
 	}
-	return t.write(out, r)
+	return t.write(out, trial.Config, r)
 }
 
 // few returns the number of centres of the first of two fits of a trial, which says at a small
@@ -90,13 +91,17 @@ func (t *Tuning) few(v training.Values) int {
 	return 0
 }
 
-// write writes the outcome of a trial.
-func (t *Tuning) write(out io.Writer, r folded) error {
+// write writes the outcome of a trial, and keeps its outputs.
+func (t *Tuning) write(out io.Writer, c space.Config, r folded) error {
 	if r.err-r.err != 0 {
 		return infeasible(out, errors.New("the validation error is not finite"))
 	}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
-	text := t.Objective() + "=" + number(r.err)
+	text := number(r.err)
+	if told, err := strconv.ParseFloat(text, 64); err == nil && r.outputs != nil {
+		t.keep(c, told, r.outputs)
+	}
+	text = t.Objective() + "=" + text
 	if t.classified() {
 		text += fmt.Sprintf(" %s=%s", classError, number(r.classError))
 	}

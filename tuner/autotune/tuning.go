@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -82,6 +83,9 @@ type Tuning struct {
 	steps     int    // of an iterative learner, 0 if not known
 	counted   string // the hyper-parameter that is their number
 	print     string
+
+	mu   sync.Mutex
+	kept map[kind]kept
 }
 
 // New returns the tuning of an algorithm on data that have validation rows. Its errors are those
@@ -94,7 +98,7 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if err := a.Check(o.Fixed); err != nil {
 		return nil, err
 	}
-	t := &Tuning{algorithm: a, data: d, options: o}
+	t := &Tuning{algorithm: a, data: d, options: o, kept: map[kind]kept{}}
 	var err error
 	if t.known, err = d.Known(); err != nil {
 		return nil, err
@@ -194,10 +198,7 @@ func (t *Tuning) positive(rows string, weights []float64, remedy string) error {
 // calibratable returns an *OptionError if a class has no row to calibrate with. Without the
 // check the last step of a tuning would fail.
 func (t *Tuning) calibratable(ctx context.Context) error {
-	rows := t.single.validation
-	if t.alone {
-		rows = t.known
-	}
+	rows, _ := t.judges()
 	y, err := learners.Targets(ctx, rows)
 	if err != nil {
 		return err

@@ -446,10 +446,10 @@ func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Comma
 	line := cli.NewStatusLine(g, cmd)
 	defer line.End()
 	fitting := func(what string) func(learners.Progress) error {
+		what = "fitting " + what + " to training and validation rows"
+		line.Draw(true, func() string { return what })
 		return func(p learners.Progress) error {
-			line.Draw(p.Iteration == 1, func() string {
-				return fmt.Sprintf("fitting %s to training and validation rows: %d/%d", what, p.Iteration, p.Iterations)
-			})
+			line.Draw(false, func() string { return fmt.Sprintf("%s: %d/%d", what, p.Iteration, p.Iterations) })
 			return nil
 		}
 	}
@@ -457,7 +457,9 @@ func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Comma
 	if r.Best, err = tn.Refit(ctx, best, fitting("the best configuration")); err != nil {
 		return err
 	}
-	averaged, err := tn.Average(ctx, svc, a.study, r.Best, fitting("an average"))
+	averaged, err := tn.Average(ctx, svc, a.study, r.Best, func(model, of int) func(learners.Progress) error {
+		return fitting(fmt.Sprintf("model %d of %d of an average", model, of))
+	})
 	line.End()
 	if r.Average, err = a.save(g, cmd, r.Best.File, averaged, err); err != nil {
 		return err
@@ -470,7 +472,7 @@ func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Comma
 	case ok && theory.Number == best.Number:
 		r.Theory = r.Best
 	case ok:
-		if r.Theory, err = tn.Refit(ctx, theory, fitting("theory's configuration")); err != nil {
+		if r.Theory, err = tn.Compare(ctx, theory, fitting("theory's configuration")); err != nil {
 			return err
 		}
 	case theory.State == 0:

@@ -1,0 +1,47 @@
+package falkon
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/krr"
+)
+
+// Where all rows are centres, one factorisation gives the solution of the three of the iteration. It is
+// for defaults only: the iteration runs where something says how.
+func TestAllRowsAreSolvedDirectly(t *testing.T) {
+	rng := kerneltest.Seeded(t, 44)
+	train, k := regression(rng, 80, 2, 2), kerneltest.Gaussian(1)
+	weights := make([]float64, train.Len())
+	for i := range weights {
+		weights[i] = rng.Float64() + 0.1
+	}
+	for _, o := range []learners.Options{{Seed: 1}, {Seed: 1, Weights: weights}} {
+		direct := must(krr.Params{Kernel: k, Lambda: 1e-3}.Fit(background, train, o)).(*learners.Expansion)
+		for name, c := range map[string]struct {
+			p    Params
+			same bool
+		}{
+			"defaults":      {Params{Centers: 80}, true},
+			"more centres":  {Params{Centers: 1000, Sampler: learners.Automatic{}}, true},
+			"fewer":         {Params{Centers: 79}, false},
+			"iterations":    {Params{Centers: 80, Iterations: 300}, false},
+			"tolerance":     {Params{Centers: 80, Tolerance: 1e-12}, false},
+			"factorization": {Params{Centers: 80, Factorization: FactorCholesky}, false},
+			"epsilon":       {Params{Centers: 80, Epsilon: 1e-12}, false},
+		} {
+			c.p.Kernel, c.p.Lambda = k, 1e-3
+			steps := 0
+			o.Progress = func(p learners.Progress) error { steps = p.Iteration; return nil }
+			m := must(c.p.Fit(background, train, o)).(*learners.Expansion)
+			if same := slices.Equal(m.Coefficients(), direct.Coefficients()); same != c.same || same && steps != 1 {
+				t.Errorf("%s, weights %v: solved directly: %v after %d steps", name, o.Weights != nil, same, steps)
+			}
+			if c.p.Centers >= 80 {
+				requireNear(t, name, predict(t, m, train.Rows()), predict(t, direct, train.Rows()), 1e-5)
+			}
+		}
+	}
+}
