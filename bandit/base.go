@@ -67,7 +67,7 @@ func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open f
 
 // best is decision for the arm with the largest mean, with the gap to all arms.
 func (b *base) best(s State, inducing int, beta float64, mean, variance []float64, open float64) Decision {
-	arm, top := argmax(mean), math.Inf(-1)
+	arm, top := slices.Index(mean, slices.Max(mean)), math.Inf(-1)
 	for i, m := range mean {
 		top = max(top, m+beta*math.Sqrt(variance[i]))
 	}
@@ -75,9 +75,6 @@ func (b *base) best(s State, inducing int, beta float64, mean, variance []float6
 	d.Gap = top - d.LCB()
 	return d
 }
-
-// argmax returns the index of the largest number, the lowest of equals.
-func argmax(v []float64) int { return slices.Index(v, slices.Max(v)) }
 
 // psdSample is the number of arms on which a kernel is tested.
 const psdSample = 48
@@ -103,7 +100,7 @@ func checkArms(k kernel.Kernel, arms kernel.Rows) error {
 }
 
 func checkDistinct(arms kernel.Rows) error {
-	if _, ok := kernel.RowKey(arms, 0); !ok {
+	if !keyed(arms) {
 		return nil
 	}
 	seen := make(map[string]int, arms.Len())

@@ -15,7 +15,8 @@ import (
 // over its pulls, with the variances at its start. Then no variance shrinks by more than C̃
 // before the model gets the rewards and inducing points are drawn. Batches grow with time, like
 // T/d_eff. With C̃ = 1 every batch is one pull, and BBKB is BKB from scratch. A batch also has at
-// most a quarter of the pulls before it, which matters only for λ ≥ κ² or so.
+// most a quarter of the pulls before it. With much noise, λ ≥ κ², the rule alone would use the first
+// (C̃ − 1)λ/κ² pulls on one arm about which nothing is known.
 //
 // While a batch is open, means, inducing points and b stay as they were at its start, and rewards
 // are held. Pulls shrink variances, which are computed lazily. So Next costs O(m²) for each of
@@ -62,7 +63,7 @@ func (p *BBKB) begin() {
 	p.size, p.used = 0, 0
 	p.opened = p.state(p.Steps(), p.post.EffectiveDimension(), p.post.InformationGain(), p.exact)
 	p.beta = p.cfg.Beta.Beta(p.opened)
-	p.limit, p.held = p.quarter(), p.held[:0]
+	p.limit, p.held = max(1, (p.opened.Step-1)/4), p.held[:0]
 	p.reopen()
 }
 
@@ -70,11 +71,6 @@ func (p *BBKB) begin() {
 func (p *BBKB) full() bool {
 	return p.size > 0 && (p.size >= p.limit || 1+p.used > p.cfg.Ratio)
 }
-
-// quarter is the largest number of pulls with which a batch begins, a quarter of those made
-// before. With much noise, λ ≥ κ², the rule alone would use the first (C̃ − 1)λ/κ² pulls on one
-// arm about which nothing is known.
-func (p *BBKB) quarter() int { return max(1, (p.opened.Step-1)/4) }
 
 // Next implements Policy. It returns ErrBatchFull until all rewards of a full batch are there.
 func (p *BBKB) Next() (Decision, error) {
@@ -108,11 +104,16 @@ func (p *BBKB) report(arm int) Decision {
 	if p.size > 0 {
 		p.post.RefreshArms([]int{arm})
 	}
-	s := p.opened
-	s.Step, s.InformationGain = p.Steps()+1, p.post.InformationGain()
-	d := p.decision(s, arm, p.post.Rank(), p.beta, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
+	d := p.decision(p.stateNow(), arm, p.post.Rank(), p.beta, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
 	d.MaxBatch = p.allowed(arm)
 	return d
+}
+
+// stateNow is the state at the start of the batch, with the pulls since.
+func (p *BBKB) stateNow() State {
+	s := p.opened
+	s.Step, s.InformationGain = p.Steps()+1, p.post.InformationGain()
+	return s
 }
 
 // Best implements Policy. It costs O(Am²) within a batch.
@@ -124,9 +125,7 @@ func (p *BBKB) Best() (Decision, error) {
 	if p.size > 0 {
 		p.post.RefreshArms(all)
 	}
-	s := p.opened
-	s.Step, s.InformationGain = p.Steps()+1, p.post.InformationGain()
-	d := p.best(s, p.post.Rank(), p.beta, p.post.ArmMeans(), p.post.ArmVariances(), 0)
+	d := p.best(p.stateNow(), p.post.Rank(), p.beta, p.post.ArmMeans(), p.post.ArmVariances(), 0)
 	d.MaxBatch = p.allowed(d.Arm)
 	return d, p.fault
 }
@@ -210,7 +209,7 @@ func (p *BBKB) close() {
 	}
 	p.fault = p.tell(away)
 	if p.fault == nil {
-		p.rechoose()
+		p.resparsify(func() { p.post.Anchor() }) // inputs need not be embedded again
 	}
 	if away {
 		p.resume(before)

@@ -108,8 +108,17 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 func (p *BKB) refresh() {
 	grown := 4*p.Steps() > 5*p.drawn
 	if p.sparsity.FromScratch || grown || p.post.Leverage()-p.settled > p.sparsity.Threshold {
-		p.resparsify(p.sparsity.FromScratch)
+		p.redraw()
 	}
+}
+
+func (p *BKB) redraw() {
+	same := func() { p.settled = p.post.Leverage() }
+	if p.sparsity.FromScratch {
+		same = nil
+	}
+	p.drawn = p.Steps()
+	p.resparsify(same)
 }
 
 // Learn takes rewards of inputs that need not be arms, such as those of another study.
@@ -136,7 +145,7 @@ func (p *BKB) Learn(x kernel.Rows, y []float64) error {
 		done = end
 	}
 	if len(y) > firstPart {
-		p.resparsify(p.sparsity.FromScratch)
+		p.redraw()
 	}
 	return p.fault
 }

@@ -83,32 +83,15 @@ func (p *sparse) Steps() int { return p.post.Len() + p.post.Pending() }
 func (p *sparse) Posterior() *gp.Sparse { return p.post }
 
 // resparsify draws the inducing points among the pulled inputs and computes the
-// posterior again. Unless always is set, it does so only if the draw has other inducing
-// points than before. Draw n has a stream of its own.
-func (p *sparse) resparsify(always bool) {
-	p.drawn = p.Steps()
+// posterior again. If the draw has the same inducing points as before, it calls same instead,
+// unless that is nil. Draw n has a stream of its own.
+func (p *sparse) resparsify(same func()) {
 	idx, err := p.draw()
-	if err == nil && !always && p.chosen != nil && slices.Equal(idx, p.chosen) {
-		p.settled = p.post.Leverage()
+	if err == nil && same != nil && p.chosen != nil && slices.Equal(idx, p.chosen) {
+		same()
 		return
 	}
 	if err == nil {
-		if err = p.post.Resparsify(p.dictionary(idx)); err == nil {
-			p.chosen, p.settled = idx, 0
-		}
-	}
-	p.fault = err
-}
-
-// rechoose is resparsify at the end of a batch. If the draw has the same inducing
-// points, inputs need not be embedded again, but everything else is computed again.
-func (p *sparse) rechoose() {
-	idx, err := p.draw()
-	switch {
-	case err != nil:
-	case p.chosen != nil && slices.Equal(idx, p.chosen):
-		p.post.Anchor()
-	default:
 		if err = p.post.Resparsify(p.dictionary(idx)); err == nil {
 			p.chosen, p.settled = idx, 0
 		}
@@ -127,19 +110,22 @@ func (p *sparse) dictionary(idx []int) kernel.Rows {
 // draw is lines 6 to 10 of Algorithm 5, with counts in place of repetitions, and p̃ at
 // most 1. It returns the points chosen.
 func (p *sparse) draw() ([]int, error) {
-	points, counts, keep := p.post.Points(), p.multiplicities(), p.known()
+	keep, n, total, pending := []int{}, []int(nil), 0, p.post.PendingCounts()
+	for i, c := range p.post.Counts() {
+		if k := int(c) + pending[i]; k > 0 { // not taken back
+			keep, n, total = append(keep, i), append(n, k), total+k
+		}
+	}
 	if math.IsInf(p.sparsity.Oversampling, 1) || len(keep) == 0 {
 		return keep, nil
 	}
-	all := p.post.PointVariances()
-	variances, n, total := make([]float64, len(keep)), make([]int, len(keep)), 0
+	variances, all := make([]float64, len(keep)), p.post.PointVariances()
 	for j, i := range keep {
-		variances[j], n[j] = all[i], counts[i]
-		total += counts[i]
+		variances[j] = all[i]
 	}
 	rng := stream.New(stream.Derive(p.cfg.Seed, "bandit inducing points", uint64(total)))
 	sampler := sketch.PosteriorVariance{Variances: variances, Counts: n, Oversampling: p.sparsity.Oversampling}
-	d, err := sampler.Sample(context.Background(), p.cfg.Kernel, kernel.FromRows(points.Select(keep)),
+	d, err := sampler.Sample(context.Background(), p.cfg.Kernel, kernel.FromRows(p.post.Points().Select(keep)),
 		sketch.LambdaOfNoise(p.cfg.NoiseVariance, total), rng)
 	if err != nil {
 		return nil, err
@@ -149,26 +135,4 @@ func (p *sparse) draw() ([]int, error) {
 		idx[j] = keep[i]
 	}
 	return idx, nil
-}
-
-// known returns the points that have pulls, without those taken back.
-func (p *sparse) known() []int {
-	counts := p.multiplicities()
-	keep := make([]int, 0, len(counts))
-	for i, n := range counts {
-		if n > 0 {
-			keep = append(keep, i)
-		}
-	}
-	return keep
-}
-
-// multiplicities returns the number of pulls of every point.
-func (p *sparse) multiplicities() []int {
-	counts, pending := p.post.Counts(), p.post.PendingCounts()
-	n := make([]int, len(counts))
-	for i, c := range counts {
-		n[i] = int(c) + pending[i]
-	}
-	return n
 }
