@@ -2,6 +2,7 @@ package acquire
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -30,13 +31,13 @@ const (
 // newArms lists the arms of a space. There are none if they are more than mostArms.
 func newArms(sp *space.Space) *arms {
 	a := &arms{known: make(map[uint64]bool), whole: true}
-	many, thin := make(map[string]bool), make(map[string]int)
+	many := make(map[string]int) // parameters with so many values that no arm has them
 	for _, axis := range sp.Axes() {
 		if axis.Levels == 0 || axis.Levels > mostLevels && axis.Ordered {
-			many[axis.Parameter], thin[axis.Parameter] = true, 1
+			many[axis.Parameter] = 1
 		}
 	}
-	all, err := cells.Of(sp, 1, thin)
+	all, err := cells.Of(sp, 1, many)
 	if err != nil || all.Total() > mostCells {
 		return new(arms)
 	}
@@ -132,24 +133,22 @@ const MostListed = 2048
 // finite is all configurations of a finite space.
 type finite struct {
 	space   *space.Space
-	asked   bool
-	points  *kernel.Points[float64] // all of them, encoded, and nil if there are many
-	numbers *cells.Cells            // set on first use
+	numbers func() (*cells.Cells, error)
+	listed  func() *kernel.Points[float64] // encoded, nil if they are many
 }
 
-// listed returns all configurations, encoded, where they are few, else nil.
-func (f *finite) listed() *kernel.Points[float64] {
-	if !f.asked {
-		f.asked, f.points = true, enumerated(f.space)
-	}
-	return f.points
+func newFinite(sp *space.Space) finite {
+	f := finite{space: sp, numbers: sync.OnceValues(func() (*cells.Cells, error) { return cells.Of(sp, cells.MaxPoints, nil) })}
+	f.listed = sync.OnceValue(f.enumerated)
+	return f
 }
 
-func enumerated(sp *space.Space) *kernel.Points[float64] {
+func (f finite) enumerated() *kernel.Points[float64] {
+	sp := f.space
 	if sp.Cardinality() > MostListed {
 		return nil
 	}
-	all, err := cells.Of(sp, cells.MaxPoints, nil)
+	all, err := f.numbers()
 	if err != nil || all.Total() > MostListed {
 		return nil
 	}
@@ -172,16 +171,14 @@ const mostOutside = 20_000
 // first returns a configuration for which ok is true. If there is none, or none before
 // mostOutside that break the constraints, found is false. The error is a
 // *[study.InvalidError] where there are too many to number.
-func (f *finite) first(ok func(space.Config) bool) (c space.Config, found bool, err error) {
-	if f.numbers == nil {
-		if f.numbers, err = cells.Of(f.space, cells.MaxPoints, nil); err != nil {
-			f.numbers = nil
-			return c, false, err
-		}
+func (f finite) first(ok func(space.Config) bool) (c space.Config, found bool, err error) {
+	numbers, err := f.numbers()
+	if err != nil {
+		return c, false, err
 	}
 	constrained, outside := len(f.space.Constraints()) > 0, 0
-	for i := range f.numbers.Total() {
-		c := f.numbers.At(i)
+	for i := range numbers.Total() {
+		c := numbers.At(i)
 		if constrained && f.space.Validate(c) != nil {
 			if outside++; outside == mostOutside {
 				break

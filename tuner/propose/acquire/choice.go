@@ -1,6 +1,7 @@
 package acquire
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -32,14 +33,12 @@ func (a *acquisition) choose(t turn) ([]float64, error) {
 			return x, nil
 		}
 	}
-	c, found, err := a.untried()
+	c, found, err := a.finite.first(func(c space.Config) bool { return !a.has(c) })
 	switch {
-	case err != nil:
-		return nil, err
 	case found:
 		return a.engine.Results.Encode(c)
 	case a.options.OnDuplicate == Reuse:
-		return nil, ErrExhausted
+		return nil, cmp.Or(err, ErrExhausted)
 	}
 	return slices.Clone(t.pool.X[t.pool.Order()[0]]), nil
 }
@@ -58,17 +57,6 @@ func (a *acquisition) first(pool *bandit.Pool) ([]float64, error) {
 		}
 	}
 	return nil, nil
-}
-
-// untried returns a configuration that the study does not have. If the study has all, or if
-// there are too many to number, found is false. It looks at no more than one configuration
-// more than the study has, and at mostOutside that break the constraints of the space.
-func (a *acquisition) untried() (c space.Config, found bool, err error) {
-	c, found, err = a.finite.first(func(c space.Config) bool { return !a.has(c) })
-	if err != nil && a.options.OnDuplicate != Reuse {
-		return c, false, nil
-	}
-	return c, found, err
 }
 
 // repeats reports whether the study has a configuration already, with the point x, or one that is

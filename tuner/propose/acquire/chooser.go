@@ -28,7 +28,7 @@ type Chooser struct {
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
 	return &Chooser{
-		spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space),
+		spec: spec, options: o, finite: newFinite(spec.Space), arms: newArms(spec.Space),
 		elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}, rounding: rounding(spec.Space.Axes()),
 	}
 }

@@ -107,12 +107,7 @@ func valueOf(r *model.Result) float64 {
 // addFront adds result i, and keeps the results that no other dominates.
 func (l *elite) addFront(list []model.Result, i int) {
 	dominates := func(p, q []model.Measure) bool {
-		for j := range p {
-			if p[j].Value < q[j].Value {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(p, q, func(a, b model.Measure) bool { return a.Value >= b.Value })
 	}
 	y := list[i].Y
 	if slices.ContainsFunc(l.ranked, func(m int) bool { return dominates(list[m].Y, y) }) {

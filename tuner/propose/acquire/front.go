@@ -2,7 +2,6 @@ package acquire
 
 import (
 	"math"
-	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
@@ -52,17 +51,6 @@ func meansOf(o *model.Outlook, objectives int, points [][]float64) [][]float64 {
 	for j := range objectives {
 		for i, m := range o.Means(j, x) {
 			out[i] = append(out[i], m)
-		}
-	}
-	return out
-}
-
-// front returns the trials that no other dominates, given the values of each.
-func front(trials []int, values [][]float64) []int {
-	var out []int
-	for i, trial := range trials {
-		if !slices.ContainsFunc(values, func(v []float64) bool { return bandit.Covers(v, values[i]) && !bandit.Covers(values[i], v) }) {
-			out = append(out, trial)
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
@@ -34,11 +35,13 @@ func bestBy(list []model.Pooled, values [][]float64) []int {
 		}
 		return []int{list[best].Trial}
 	}
-	trials := make([]int, len(list))
+	var front []int
 	for i, one := range list {
-		trials[i] = one.Trial
+		if !slices.ContainsFunc(values, func(v []float64) bool { return bandit.Covers(v, values[i]) && !bandit.Covers(values[i], v) }) {
+			front = append(front, one.Trial)
+		}
 	}
-	return front(trials, values)
+	return front
 }
 
 // Recommend reads v and returns a function that returns its best trials. The function costs
