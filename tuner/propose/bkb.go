@@ -12,9 +12,9 @@ import (
 // bkb is the proposer "bkb". It has a model of the results, a chooser that uses it, and a
 // design for as long as there is no model.
 type bkb struct {
+	*model.Model
 	spec    study.Spec
 	options BKBOptions
-	model   *model.Model
 	chooser *acquire.Chooser
 	design  *design
 }
@@ -28,14 +28,11 @@ var (
 )
 
 func newBKB(spec study.Spec, o BKBOptions) Proposer {
-	return &bkb{
-		spec: spec, options: o,
-		model: model.New(spec, o.Model), chooser: acquire.New(spec, o.Choice), design: newStart(spec),
-	}
+	return &bkb{model.New(spec, o.Model), spec, o, acquire.New(spec, o.Choice), newStart(spec)}
 }
 
 func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
-	e, err := b.model.At(v)
+	e, err := b.At(v)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -49,22 +46,14 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 func (b *bkb) begin(ctx context.Context, v View, n int) (Proposal, error) {
 	p, err := b.design.Propose(ctx, v, n)
 	if b.spec.Space.Dim() > 0 {
-		p.UsefulWorkers = max(b.options.Model.Start-len(b.model.Results.List), 1)
+		p.UsefulWorkers = max(b.options.Model.Start-len(b.Results.List), 1)
 	}
 	return p, err
 }
 
-func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
-	return b.model.Anchor(ctx, v)
-}
-
-func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
-	return b.model.Remake(ctx, v, a)
-}
-
 // Recommend implements [Recommender]. Without a model it recommends none.
 func (b *bkb) Recommend(_ context.Context, v View) (func() []int, error) {
-	e, err := b.model.At(v)
+	e, err := b.At(v)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +64,11 @@ func (b *bkb) Recommend(_ context.Context, v View) (func() []int, error) {
 }
 
 func (b *bkb) Freeze(_ context.Context, v View) (*Frozen, surrogate.State, int, error) {
-	e, err := b.model.At(v)
+	e, err := b.At(v)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	state, missing := b.model.State()
+	state, missing := b.State()
 	if e == nil {
 		return nil, state, missing, nil
 	}
@@ -91,7 +80,7 @@ func (b *bkb) Listens() bool { return !b.options.Model.IgnoreReports }
 // Forecast implements [Forecaster]. The incumbent is the trial with the best mean among the
 // 32 best results.
 func (b *bkb) Forecast(_ context.Context, v View, trial int, width float64) (Forecast, bool, error) {
-	e, err := b.model.At(v)
+	e, err := b.At(v)
 	if e == nil || err != nil {
 		return Forecast{}, false, err
 	}
@@ -107,14 +96,13 @@ func (b *bkb) Forecast(_ context.Context, v View, trial int, width float64) (For
 }
 
 func (b *bkb) Diagnose(_ context.Context, v View) (surrogate.Diagnosis, error) {
-	e, err := b.model.At(v)
+	e, err := b.At(v)
 	if err != nil {
 		return surrogate.Diagnosis{}, err
 	}
 	if e == nil {
-		var d surrogate.Diagnosis
-		d.State, d.Missing = b.model.State()
-		return d, nil
+		state, missing := b.State()
+		return surrogate.Diagnosis{State: state, Missing: missing}, nil
 	}
 	return b.chooser.Diagnose(e, v.Trials()), nil
 }

@@ -566,7 +566,7 @@ func TestTail(t *testing.T) {
 		l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, v)})
 	}
 	g := l.propose(p, 1).Suggestions[0]
-	e, err := p.(*bkb).model.At(l.S)
+	e, err := p.(*bkb).At(l.S)
 	if err != nil {
 		t.Fatal(err)
 	}

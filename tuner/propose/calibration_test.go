@@ -50,7 +50,7 @@ func TestIntervalsCoverOutcomes(t *testing.T) {
 					if math.Abs(y-g.Mean[0]) <= 1.96*math.Hypot(g.StdDev[0], made.Noise[0]) {
 						inside++
 					}
-					if e, _ := p.(*bkb).model.At(l.S); e != nil && math.Abs(y-g.Mean[0]) <= 1.96*math.Hypot(g.StdDev[0], e.Noise()) {
+					if e, _ := p.(*bkb).At(l.S); e != nil && math.Abs(y-g.Mean[0]) <= 1.96*math.Hypot(g.StdDev[0], e.Noise()) {
 						own++
 					}
 				}

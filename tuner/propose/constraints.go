@@ -21,19 +21,15 @@ func constraintsOf(c study.Component) []model.Constraint {
 }
 
 // Constrained returns the constraints that [Keeps] checks, one after another, as text for people.
-func Constrained(c study.Component) []string {
-	var out []string
-	for _, k := range constraintsOf(c) {
-		out = append(out, k.String())
-	}
-	return out
-}
+func Constrained(c study.Component) []string { return each(c, model.Constraint.String) }
 
 // ConstrainedMetrics returns the names of the metrics that [Keeps] checks.
-func ConstrainedMetrics(c study.Component) []string {
+func ConstrainedMetrics(c study.Component) []string { return each(c, model.Constraint.Metric) }
+
+func each(c study.Component, text func(model.Constraint) string) []string {
 	var out []string
 	for _, k := range constraintsOf(c) {
-		out = append(out, k.Metric())
+		out = append(out, text(k))
 	}
 	return out
 }

@@ -133,7 +133,7 @@ func TestSmoothStaysSmooth(t *testing.T) {
 		l.Advance(i, 1, steps, func(step int64) float64 { return labtest.Curve(final, step) })
 		l.Do(study.Tell{Trial: i, Outcome: o})
 	}
-	e, err := p.model.At(l.S)
+	e, err := p.At(l.S)
 	if err != nil {
 		t.Fatal(err)
 	}

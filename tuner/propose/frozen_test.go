@@ -39,7 +39,7 @@ func TestFrozen(t *testing.T) {
 			}
 			run(30)
 			l.anchor(p)
-			e, err := p.(*bkb).model.At(l.S)
+			e, err := p.(*bkb).At(l.S)
 			if err != nil || e == nil {
 				t.Fatal(err)
 			}

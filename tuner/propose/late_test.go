@@ -121,7 +121,7 @@ func TestLateIsAReplicate(t *testing.T) {
 						t.Fatalf("%+v, seed %d, %s: at %v it is %v, of replicates %v", k, seed, when, at[i], got[i], want[i])
 					}
 				}
-				if n, m := len(p.(*bkb).model.Results.List), len(q.(*bkb).model.Results.List); n != m {
+				if n, m := len(p.(*bkb).Results.List), len(q.(*bkb).Results.List); n != m {
 					t.Fatalf("%+v, seed %d, %s: %d results, of replicates %d", k, seed, when, n, m)
 				}
 			}

@@ -70,7 +70,7 @@ func BenchmarkAsk(b *testing.B) {
 				l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, value(trial.Config))})
 				if l.timedAnchor(p, &anchors) {
 					begin := time.Now()
-					if _, err := p.(*bkb).model.At(l.S); err != nil {
+					if _, err := p.(*bkb).At(l.S); err != nil {
 						b.Fatal(err)
 					}
 					anchors[len(anchors)-1] += time.Since(begin)

@@ -161,7 +161,7 @@ func TestFailuresAreLearnt(t *testing.T) {
 			l.Do(study.Tell{Trial: i, Outcome: o})
 		}
 		l.propose(p, 1)
-		return late, len(p.(*bkb).model.Results.List)
+		return late, len(p.(*bkb).Results.List)
 	}
 	crash := study.Outcome{State: study.Failed, Reason: study.FailedCrash}
 	if late, heard := run(`{}`, crash); late > 6 || heard != 50 {

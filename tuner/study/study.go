@@ -176,9 +176,6 @@ func (v *View) Count(state TrialState) int {
 	return v.counts[state]
 }
 
-// Suggested returns the number of trials whose configuration the proposer made.
-func (v *View) Suggested() int { return v.origins[OriginSuggested] }
-
 // Added returns the number of trials that were run elsewhere and added.
 func (v *View) Added() int { return v.origins[OriginAdded] }
 

@@ -923,7 +923,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("snapshot %d changed after it was taken", i)
 		}
 	}
-	if n := all[0].view.Suggested(); n != 100 {
+	if n := all[0].view.origins[OriginSuggested]; n != 100 {
 		t.Errorf("suggested: %d", n)
 	}
 }

@@ -18,8 +18,6 @@ type View interface {
 	// Cost returns the sum of the told costs that counts towards the spec's MaxCost. It
 	// includes those of late results and excludes those of added trials.
 	Cost() float64
-	// Suggested returns the number of trials whose configuration the proposer made.
-	Suggested() int
 	// Trial returns trial n as it stands.
 	Trial(n int) (t study.Trial, ok bool)
 	// LateResults is the number of late results, and Late yields them from number
