@@ -122,11 +122,6 @@ type condition struct {
 	levels []uint64 // ascending
 }
 
-func (c *condition) holds(level uint64) bool {
-	_, ok := slices.BinarySearch(c.levels, level)
-	return ok
-}
-
 // connect resolves names and values of conditions to numbers.
 func (b *compiler) connect() {
 	b.depths, b.place = make([]int, len(b.parameters)), make([]int, len(b.parameters))
@@ -257,7 +252,8 @@ func (b *compiler) without(members []int, level uint64) []int {
 	for _, i := range members[1:] {
 		for k := range b.conditions[i] {
 			c := &b.conditions[i][k]
-			if dead[c.parent] || c.parent == members[0] && !c.holds(level) {
+			_, holds := slices.BinarySearch(c.levels, level)
+			if dead[c.parent] || c.parent == members[0] && !holds {
 				dead[i] = true
 			}
 		}

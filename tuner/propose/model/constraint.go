@@ -144,9 +144,13 @@ func (c Constraint) violation(v float64) float64 {
 
 // Warnings returns messages about settings of the study that have no effect, and what to do.
 func (e *Engine) Warnings() []string {
-	r := e.Results
-	out := r.untold()
-	n := len(r.List)
+	r, n := e.Results, len(e.Results.List)
+	var out []string
+	for i, c := range r.options.Constraints {
+		if n > 0 && r.constrained[i] == 0 {
+			out = append(out, fmt.Sprintf("the constraint on %s cannot be kept: none of %d results was told with this metric; tell it with each outcome, or correct its name in a new study", c.metric, n))
+		}
+	}
 	if r.options.Cost != CostIgnored && e.expense == nil {
 		known := 0
 		for i := range r.List {
@@ -171,17 +175,6 @@ func (e *Engine) Warnings() []string {
 			text += "; costs have their full weight until some is spent"
 		}
 		out = append(out, text)
-	}
-	return out
-}
-
-// untold returns a message for each constraint whose metric no result has.
-func (r *Results) untold() []string {
-	var out []string
-	for i, c := range r.options.Constraints {
-		if n := len(r.List); n > 0 && r.constrained[i] == 0 {
-			out = append(out, fmt.Sprintf("the constraint on %s cannot be kept: none of %d results was told with this metric; tell it with each outcome, or correct its name in a new study", c.metric, n))
-		}
 	}
 	return out
 }

@@ -211,12 +211,21 @@ func (e *Engine) Noise() float64 {
 	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].NoiseVariance()))
 }
 
-// expected converts the mean target of objective j to a prediction in the objective's unit.
+// expected converts the mean target of objective j to a prediction in the objective's unit. A quantity
+// that was never negative is not predicted to be.
 func (e *Engine) expected(j int, z float64) float64 {
-	return expected(&e.Event.Surfaces[j].Target, e.Results.spec.Objectives[j], z, e.Results.negative)
+	y := e.Show(j, z)
+	if !e.Results.negative[e.Results.spec.Objectives[j].Name] {
+		y = max(y, 0)
+	}
+	return y
 }
 
 // Show converts a target of objective j to the objective's units.
 func (e *Engine) Show(j int, z float64) float64 {
-	return shown(&e.Event.Surfaces[j].Target, e.Results.spec.Objectives[j], z)
+	y := e.Event.Surfaces[j].Target.Value(z)
+	if e.Results.spec.Objectives[j].Direction == study.Minimize {
+		y = -y
+	}
+	return y
 }

@@ -39,17 +39,16 @@ func (a *builder) explained(list []Result, s *Surface) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := len(at)
-	x, y := kernel.NewPoints[float64](n, k.Dim(), nil), make([]float64, n)
+	var samples []sample
 	failures := 0
-	for row, i := range at {
-		copy(x.Row(row), list[i].X)
-		y[row] = label(&list[i])
+	for _, i := range at {
+		samples = append(samples, s.samples(&list[i], success)...)
 		if list[i].Failed {
 			failures++
 		}
 	}
-	exact, err := gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: s.Noise, Mean: s.Mean})
+	data := (&posterior{k: k}).data(samples...)
+	exact, err := gp.NewExact(k, gp.Data{X: data.X, Y: data.Y}, gp.Options{NoiseVariance: s.Noise, Mean: s.Mean})
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +58,7 @@ func (a *builder) explained(list []Result, s *Surface) (float64, error) {
 		if list[i].Failed {
 			before--
 		}
-		gain += gainOf(&list[i], others.Mean[row], max(others.Variance[row]-s.Noise, 0), before, n-1)
+		gain += gainOf(&list[i], others.Mean[row], max(others.Variance[row]-s.Noise, 0), before, len(at)-1)
 	}
 	return gain, nil
 }

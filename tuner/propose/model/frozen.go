@@ -17,35 +17,32 @@ type Frozen struct {
 	Results  int            // that the model had received
 	Position study.Position // of the model event
 
-	spec        study.Spec
-	past        *Outlook    // of all surfaces
-	calibration Calibration // as it was
-	negative    map[string]bool
+	past *Outlook // of all surfaces
 }
 
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
-	f := &Frozen{
-		Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach(),
-		calibration: *e.Calibration, negative: maps.Clone(e.Results.negative),
-	}
-	f.calibration.errors = slices.Clone(f.calibration.errors)
-	return f
+	return &Frozen{Results: e.told, Position: e.Effective, past: e.Detach()}
 }
 
 // Detach returns an outlook without pending trials that does not change with the engine. Several
 // goroutines may use it. It costs O(m²).
 func (e *Engine) Detach() *Outlook {
-	p := e.each((*posterior).detach)
-	return &Outlook{p, &Engine{Event: e.Event, posteriors: p, builder: e.builder, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, true}
+	p, c := e.each((*posterior).detach), *e.Calibration
+	c.errors = slices.Clone(c.errors)
+	return &Outlook{p, &Engine{
+		Event: e.Event, Results: &Results{spec: e.Results.spec, negative: maps.Clone(e.Results.negative)}, Calibration: &c,
+		posteriors: p, builder: e.builder, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained,
+	}, true}
 }
 
 // Predict returns the prediction for every configuration, in the objectives' units. The
 // error is that of the first configuration that is not of the study's space.
 func (f *Frozen) Predict(configs []space.Config) ([]surrogate.Prediction, error) {
-	x := kernel.NewPoints[float64](len(configs), f.spec.Space.Dim(), nil)
+	sp := f.past.engine.builder.space
+	x := kernel.NewPoints[float64](len(configs), sp.Dim(), nil)
 	for i, c := range configs {
-		if err := f.spec.Space.Encode(c, x.Row(i)); err != nil {
+		if err := sp.Encode(c, x.Row(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -54,16 +51,16 @@ func (f *Frozen) Predict(configs []space.Config) ([]surrogate.Prediction, error)
 
 // At returns the prediction at every row of x, which are encoded configurations.
 func (f *Frozen) At(x *kernel.Points[float64]) []surrogate.Prediction {
-	out := make([]surrogate.Prediction, x.Len())
-	for j, o := range f.spec.Objectives {
-		p, t := f.past.surfaces[j], &f.past.engine.Event.Surfaces[j].Target
+	e, out := f.past.engine, make([]surrogate.Prediction, x.Len())
+	for j := range e.builder.objectives {
+		p, t := f.past.surfaces[j], &e.Event.Surfaces[j].Target
 		mean, variance := p.predict(x)
 		noise := math.Sqrt(p.NoiseVariance())
 		for i, m := range mean {
-			out[i].Mean = append(out[i].Mean, expected(t, o, m, f.negative))
+			out[i].Mean = append(out[i].Mean, e.expected(j, m))
 			sd, n := t.Deviation(m, math.Sqrt(variance[i])), t.Deviation(m, noise)
 			if j == 0 {
-				n = f.calibration.Noise(f.calibration.spread(t, m, variance[i]+noise*noise), sd)
+				n = e.Calibration.Noise(e.Calibration.spread(t, m, variance[i]+noise*noise), sd)
 			}
 			out[i].StdDev, out[i].Noise = append(out[i].StdDev, sd), append(out[i].Noise, n)
 		}
@@ -85,11 +82,11 @@ func (f *Frozen) limits(out []surrogate.Prediction, x *kernel.Points[float64]) {
 		if p == nil {
 			continue
 		}
-		c, t := f.past.engine.builder.options.Constraints[k], &f.past.engine.Event.Limited[k].Target
+		c, t := e.builder.options.Constraints[k], &e.Event.Limited[k].Target
 		mean, variance := p.predict(x)
 		for i, m := range mean {
 			shown := c.shown(t, m)
-			if !f.negative[c.metric] {
+			if !e.Results.negative[c.metric] {
 				shown = max(shown, 0)
 			}
 			out[i].Metrics = append(out[i].Metrics, surrogate.MetricPrediction{
@@ -105,23 +102,4 @@ func (f *Frozen) limits(out []surrogate.Prediction, x *kernel.Points[float64]) {
 // cost far less than At.
 func (f *Frozen) Targets(objective int, x *kernel.Points[float64]) []float64 {
 	return f.past.Means(objective, x)
-}
-
-// expected converts the mean target of an objective to a prediction in its unit. A quantity that
-// was never negative is not predicted to be.
-func expected(t *Target, o study.Objective, z float64, negative map[string]bool) float64 {
-	y := shown(t, o, z)
-	if !negative[o.Name] {
-		y = max(y, 0)
-	}
-	return y
-}
-
-// shown converts a target of an objective to its unit.
-func shown(t *Target, o study.Objective, z float64) float64 {
-	y := t.Value(z)
-	if o.Direction == study.Minimize {
-		y = -y
-	}
-	return y
 }
