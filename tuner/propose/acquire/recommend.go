@@ -50,8 +50,7 @@ func bestBy(list []model.Pooled, values [][]float64) []int {
 // The trials are those of [Best], but outliers are not compared unless nothing else keeps the
 // constraints, because the model expects far better values at their place. For one objective, where the
 // model sees noise, the posterior mean at the configurations decides in place of the measured
-// mean. The option recommend can choose either, or the lower bound. For several objectives the
-// posterior means decide.
+// mean. For several objectives the posterior means decide.
 func (c *Chooser) Recommend(v model.View, e *model.Engine) func() []int {
 	pool := model.NewPool(v, e.Constraints(), e.LeavesOut())
 	list := pool.Least()

@@ -88,9 +88,6 @@ func Of(sp *space.Space, points int, perParameter map[string]int) (*Cells, error
 		all[i] = i
 	}
 	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(b.depth(i), b.depth(j)) })
-	for place, i := range all {
-		b.place[i] = place
-	}
 	c.groups, c.total = b.split(all)
 	switch {
 	case b.work < 0:
@@ -111,7 +108,6 @@ type compiler struct {
 	levels     []levels
 	conditions [][]condition // of each parameter
 	depths     []int         // of conditions above each parameter, plus 1, and 0 if not known yet
-	place      []int         // in an order with parents before children
 	known      map[string]*group
 	work       int
 }
@@ -124,7 +120,7 @@ type condition struct {
 
 // connect resolves names and values of conditions to numbers.
 func (b *compiler) connect() {
-	b.depths, b.place = make([]int, len(b.parameters)), make([]int, len(b.parameters))
+	b.depths = make([]int, len(b.parameters))
 	for _, p := range b.parameters {
 		var conditions []condition
 		for _, w := range p.When {
@@ -152,7 +148,7 @@ func (b *compiler) depth(i int) int {
 	return b.depths[i]
 }
 
-// split divides parameters, in order of place, into groups and multiplies their cells.
+// split divides parameters, parents before children, into groups and multiplies their cells.
 // Conditions on parameters outside the set count as met.
 func (b *compiler) split(set []int) (groups []*group, total uint64) {
 	root := make(map[int]int, len(set))
@@ -191,7 +187,7 @@ func (b *compiler) split(set []int) (groups []*group, total uint64) {
 	return groups, total
 }
 
-// group compiles connected parameters, in order of place.
+// group compiles connected parameters, parents before children.
 func (b *compiler) group(members []int) *group {
 	key := keyOf(members)
 	if g, ok := b.known[key]; ok {
