@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -141,15 +142,7 @@ func (s *CMAES) tell(x []float64, y float64, seen, end int64) {
 		return
 	}
 	s.since = end
-	slices.SortStableFunc(s.samples, func(a, b Evaluation) int {
-		switch {
-		case a.Y > b.Y:
-			return -1
-		case a.Y < b.Y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.samples, func(a, b Evaluation) int { return cmp.Compare(b.Y, a.Y) })
 	s.done = s.samples[0].Y == s.samples[len(s.weights)].Y
 	s.update()
 	s.samples = nil

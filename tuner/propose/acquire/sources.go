@@ -112,7 +112,6 @@ func (a *acquisition) quadratic(t *turn) ([]float64, error) {
 	if !t.exploit || !a.options.Quadratic || !a.plain(a.engine) {
 		return nil, nil
 	}
-	a.elite.follow(a.engine.Results)
 	var best []bandit.Evaluation
 	for _, i := range a.elite.ranked[:min(len(a.elite.ranked), bandit.MostOfQuadratic(a.spec.Space.Dim()))] {
 		r := &a.engine.Results.List[i]

@@ -35,16 +35,9 @@ func (o *Outlook) bars() []bar {
 }
 
 // logProbability returns the logarithm of the probability of an outcome between the limits,
-// with the mean and standard deviation of the outcome.
+// with the mean and standard deviation of the outcome. That of a limit at infinity is 0.
 func (b *bar) logProbability(mean, sd float64) float64 {
-	sum := 0.0
-	if !math.IsInf(b.low, -1) {
-		sum += logNormal((mean - b.low) / sd)
-	}
-	if !math.IsInf(b.top, 1) {
-		sum += logNormal((b.top - mean) / sd)
-	}
-	return sum
+	return logNormal((mean-b.low)/sd) + logNormal((b.top-mean)/sd)
 }
 
 // slopes returns the derivatives of logProbability by mean and by sd.
