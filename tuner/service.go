@@ -77,7 +77,7 @@ type Service interface {
 	Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error)
 	// Best recommends trials, and none if no trial has completed. Equal configurations count
 	// once, with the mean of their measurements. Those that break the constraints least are
-	// compared, by the proposer's model (see propose.Recommender) or without one by what was
+	// compared, by the proposer's model (see propose.Modeler) or without one by what was
 	// measured. For one objective it returns one trial, the first of equal ones. For several
 	// objectives it returns the Pareto front.
 	Best(ctx context.Context, name string) ([]study.Trial, error)

@@ -185,8 +185,8 @@ type asked struct {
 func (b *bare) ask(ctx context.Context) (asked, error) {
 	var a asked
 	watch := experiment.StartWatch()
-	if anchorer, ok := b.proposer.(propose.Anchorer); ok {
-		event, due, err := anchorer.Anchor(ctx, b.study)
+	if m, ok := b.proposer.(propose.Modeler); ok {
+		event, due, err := m.Anchor(ctx, b.study)
 		if err == nil && due {
 			a.model, err = true, b.do(event)
 		}
@@ -228,7 +228,7 @@ func latencyOurs(ctx context.Context, t *report.Table, k Contestant, n, asks int
 	}
 	var wall, cpu []float64
 	models, longest, rss := 0, math.NaN(), 0.0
-	_, anchored := b.proposer.(propose.Anchorer)
+	_, anchored := b.proposer.(propose.Modeler)
 	for i := 0; len(wall) < asks || anchored && models == 0 && len(wall) < latencyMost; i++ {
 		if err := b.tell(); err != nil {
 			return err
@@ -254,7 +254,7 @@ func latencyOurs(ctx context.Context, t *report.Table, k Contestant, n, asks int
 		return err
 	}
 	m, firstModel := math.NaN(), math.NaN()
-	if d, ok := b.proposer.(propose.Diagnoser); ok {
+	if d, ok := b.proposer.(propose.Modeler); ok {
 		diagnosis, err := d.Diagnose(ctx, b.study)
 		if err != nil {
 			return err

@@ -373,7 +373,7 @@ func checkComponents(spec study.Spec) error {
 		return err
 	}
 	_, guided := pruner.(prune.Guided)
-	model, can := proposer.(propose.Forecaster)
+	model, can := proposer.(propose.Modeler)
 	switch {
 	case guided && !can:
 		return &study.InvalidError{

@@ -123,23 +123,18 @@ func wrapProposers(tn *Engine, wrap func(propose.Proposer) propose.Proposer) {
 	}
 }
 
-type modelled interface {
-	propose.Anchorer
-	propose.Recommender
-}
-
 // record returns a recorder of a proposer.
-func record(p propose.Proposer) *recorder { return &recorder{modelled: p.(modelled)} }
+func record(p propose.Proposer) *recorder { return &recorder{Modeler: p.(propose.Modeler)} }
 
 // recorder is a BKB proposer that keeps what it proposed.
 type recorder struct {
-	modelled
+	propose.Modeler
 	mu   sync.Mutex
 	made []propose.Proposal
 }
 
 func (r *recorder) Propose(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
-	p, err := r.modelled.Propose(ctx, v, n)
+	p, err := r.Modeler.Propose(ctx, v, n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.made = append(r.made, p)

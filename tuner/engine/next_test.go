@@ -125,7 +125,7 @@ func TestTellStoredAskNot(t *testing.T) {
 		tn := Open(st, Options{LongLived: true})
 		ctx, cancel := context.WithCancel(t.Context())
 		wrapProposers(tn, func(p propose.Proposer) propose.Proposer {
-			return ending{p.(modelled), func(v propose.View) {
+			return ending{p.(propose.Modeler), func(v propose.View) {
 				if first, _ := v.Trial(0); first.State != study.Completed {
 					return
 				}
@@ -160,11 +160,11 @@ func TestTellStoredAskNot(t *testing.T) {
 
 // ending is a proposer that calls a function first.
 type ending struct {
-	modelled
+	propose.Modeler
 	first func(propose.View)
 }
 
 func (e ending) Propose(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
 	e.first(v)
-	return e.modelled.Propose(ctx, v, n)
+	return e.Modeler.Propose(ctx, v, n)
 }

@@ -129,8 +129,8 @@ func (r *replayer) remake(ctx context.Context, spec study.Spec, p study.Position
 		return err
 	}
 	r.report.Models++
-	if anchorer, ok := r.proposer.(propose.Anchorer); ok {
-		model, err := anchorer.Remake(ctx, r.lag.Snapshot(), b)
+	if m, ok := r.proposer.(propose.Modeler); ok {
+		model, err := m.Remake(ctx, r.lag.Snapshot(), b)
 		if err == nil && bytes.Equal(model, b.Model) {
 			return nil
 		}

@@ -17,8 +17,9 @@ import (
 // gated is a proposer that waits to be let through before each step, and counts them.
 type gated struct {
 	propose.Proposer
-	through chan struct{}
-	choose  func() []int // of a recommendation, or nil
+	propose.Modeler // nil, for the methods that are not called
+	through         chan struct{}
+	choose          func() []int // of a recommendation, or nil
 
 	mu                      sync.Mutex
 	anchors, proposals      int
@@ -40,10 +41,6 @@ func (g *gated) pass(what *int) {
 func (g *gated) Anchor(context.Context, propose.View) (study.Anchor, bool, error) {
 	g.pass(&g.anchors)
 	return study.Anchor{}, false, nil
-}
-
-func (g *gated) Remake(context.Context, propose.View, study.Anchored) ([]byte, error) {
-	return nil, nil
 }
 
 func (g *gated) Propose(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {

@@ -19,15 +19,7 @@ type bkb struct {
 	design  *design
 }
 
-var (
-	_ Anchorer    = (*bkb)(nil)
-	_ Recommender = (*bkb)(nil)
-	_ Predictor   = (*bkb)(nil)
-	_ Diagnoser   = (*bkb)(nil)
-	_ Forecaster  = (*bkb)(nil)
-)
-
-func newBKB(spec study.Spec, o BKBOptions) Proposer {
+func newBKB(spec study.Spec, o BKBOptions) Modeler {
 	return &bkb{model.New(spec, o.Model), spec, o, acquire.New(spec, o.Choice), newStart(spec)}
 }
 
@@ -51,7 +43,7 @@ func (b *bkb) begin(ctx context.Context, v View, n int) (Proposal, error) {
 	return p, err
 }
 
-// Recommend implements [Recommender]. Without a model it recommends none.
+// Recommend implements [Modeler]. Without a model it recommends none.
 func (b *bkb) Recommend(_ context.Context, v View) (func() []int, error) {
 	e, err := b.At(v)
 	if err != nil {
@@ -77,7 +69,7 @@ func (b *bkb) Freeze(_ context.Context, v View) (*Frozen, surrogate.State, int, 
 
 func (b *bkb) Listens() bool { return !b.options.Model.IgnoreReports }
 
-// Forecast implements [Forecaster]. The incumbent is the trial with the best mean among the
+// Forecast implements [Modeler]. The incumbent is the trial with the best mean among the
 // 32 best results.
 func (b *bkb) Forecast(_ context.Context, v View, trial int, width float64) (Forecast, bool, error) {
 	e, err := b.At(v)

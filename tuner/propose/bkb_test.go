@@ -20,7 +20,7 @@ import (
 // anchor puts the model event that is due into the log, and checks that it can be remade.
 func (l *lab) anchor(p Proposer) bool {
 	l.T.Helper()
-	a, due, err := p.(Anchorer).Anchor(context.Background(), l.S)
+	a, due, err := p.(Modeler).Anchor(context.Background(), l.S)
 	if err != nil {
 		l.T.Fatalf("anchor: %v", err)
 	}
@@ -210,7 +210,7 @@ func TestHostileHistories(t *testing.T) {
 				if _, err := recommend(p, l.S); err != nil {
 					t.Error(err)
 				}
-				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !finite(d) {
+				if d, err := p.(Modeler).Diagnose(context.Background(), l.S); err != nil || !finite(d) {
 					t.Errorf("%+v, %v", d, err)
 				}
 			})
@@ -610,7 +610,7 @@ func TestHostileSpaces(t *testing.T) {
 
 // recommend returns the trials that a proposer recommends.
 func recommend(p Proposer, v View) ([]int, error) {
-	choose, err := p.(Recommender).Recommend(context.Background(), v)
+	choose, err := p.(Modeler).Recommend(context.Background(), v)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func TestSpaceConstraints(t *testing.T) {
 			l, p := newLab(t, spec), must(t, study.Component{Name: name}, spec)
 			best := math.Inf(1)
 			for i := range 50 {
-				if a, ok := p.(Anchorer); ok {
+				if a, ok := p.(Modeler); ok {
 					l.anchor(a)
 				}
 				proposal, err := p.Propose(context.Background(), l.S, 1)
@@ -131,7 +131,7 @@ func TestSpaceConstraintsOfSmallSpace(t *testing.T) {
 		l, p := newLab(t, spec), must(t, component, spec)
 		seen := make(map[string]bool)
 		for i := 0; ; i++ {
-			if a, ok := p.(Anchorer); ok {
+			if a, ok := p.(Modeler); ok {
 				l.anchor(a)
 			}
 			proposal, err := p.Propose(context.Background(), l.S, 1)

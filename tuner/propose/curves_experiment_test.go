@@ -171,7 +171,7 @@ func (r *curveRules) stops(t labtest.Fataler, p Proposer, l *lab, trial int, cur
 		if len(r.ended[i]) < 5 {
 			return false
 		}
-		f, ok, err := p.(Forecaster).Forecast(context.Background(), l.S, trial, 2)
+		f, ok, err := p.(Modeler).Forecast(context.Background(), l.S, trial, 2)
 		if err != nil {
 			t.Fatalf("forecast: %v", err)
 		}

@@ -8,8 +8,7 @@
 //   - "random" is uniform in the unit cube, that is, on each parameter's scale.
 //   - "grid" visits every combination of listed values once ([GridOptions]).
 //
-// A model makes a Proposer an [Anchorer], [Recommender], [Predictor], [Forecaster] and
-// [Diagnoser]. bkb begins with the center and Sobol' points. Then a suggestion goes through
+// A Proposer with a model is a [Modeler]. bkb begins with the center and Sobol' points. Then a suggestion goes through
 // two packages (docs/model.md has their mathematics and costs):
 //
 //	View ─► model: results ─► model event ─► posteriors

@@ -131,7 +131,7 @@ func TestEvolutionIsMade(t *testing.T) {
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: c.options}, spec)
 		samples := 0
 		for n := range 40 {
-			a, due, err := p.(Anchorer).Anchor(context.Background(), l.S)
+			a, due, err := p.(Modeler).Anchor(context.Background(), l.S)
 			if err != nil {
 				t.Fatal(err)
 			}

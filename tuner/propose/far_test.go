@@ -47,7 +47,7 @@ func TestStuckStudiesGoElsewhere(t *testing.T) {
 				n := l.step(p)
 				trial, _ := l.S.Trial(n)
 				if n%20 == 7 && n > 60 {
-					d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
+					d, err := p.(Modeler).Diagnose(context.Background(), l.S)
 					if err != nil || d.Stuck != strings.Contains(strings.Join(d.Warnings, " "), "the study is stuck") {
 						t.Errorf("%q: stuck: %t, warnings %q: %v", options, d.Stuck, d.Warnings, err)
 					}

@@ -177,7 +177,7 @@ func TestFidelityRestarts(t *testing.T) {
 						slices.Reverse(steps)
 					}
 					l.Do(study.ReportValues{Trial: n, Reports: steps})
-					f, ok, err := p.(Forecaster).Forecast(context.Background(), l.S, n, 2)
+					f, ok, err := p.(Modeler).Forecast(context.Background(), l.S, n, 2)
 					out = append(out, fmt.Sprint(f, ok, err))
 					continue
 				}
@@ -236,7 +236,7 @@ func TestHostileReports(t *testing.T) {
 						told[step] = true
 						l.Do(study.ReportValues{Trial: i, Reports: []study.Report{{Step: step, Values: []study.NamedValue{{Name: "loss", Value: v}}}}})
 					}
-					f, _, err := p.(Forecaster).Forecast(context.Background(), l.S, i, 2)
+					f, _, err := p.(Modeler).Forecast(context.Background(), l.S, i, 2)
 					if s := f.Mean + f.StdDev + f.Bound + f.Incumbent; err != nil || math.IsNaN(s) {
 						t.Fatalf("forecast: %+v, %v", f, err)
 					}
@@ -247,7 +247,7 @@ func TestHostileReports(t *testing.T) {
 						l.Do(study.Tell{Trial: i, Outcome: study.Outcome{State: study.Pruned}})
 					}
 				}
-				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !finite(d) {
+				if d, err := p.(Modeler).Diagnose(context.Background(), l.S); err != nil || !finite(d) {
 					t.Errorf("%+v, %v", d, err)
 				}
 			})

@@ -34,7 +34,7 @@ func TestFrozen(t *testing.T) {
 					l.tell()
 				}
 			}
-			if m, state, missing, err := p.(Predictor).Freeze(t.Context(), l.S); m != nil || state != surrogate.Waiting || missing < 2 || err != nil {
+			if m, state, missing, err := p.(Modeler).Freeze(t.Context(), l.S); m != nil || state != surrogate.Waiting || missing < 2 || err != nil {
 				t.Errorf("%s: before any result: %v, state %d, %d missing, %v", name, m, state, missing, err)
 			}
 			run(30)
@@ -43,7 +43,7 @@ func TestFrozen(t *testing.T) {
 			if err != nil || e == nil {
 				t.Fatal(err)
 			}
-			m, state, _, err := p.(Predictor).Freeze(t.Context(), l.S)
+			m, state, _, err := p.(Modeler).Freeze(t.Context(), l.S)
 			if err != nil || state != surrogate.Ready || m.Results != len(e.Results.List) {
 				t.Fatalf("%s: state %d, %v", name, state, err)
 			}

@@ -102,7 +102,7 @@ func FuzzSuggest(f *testing.F) {
 		if _, err := recommend(s.p, s.S); err != nil {
 			t.Fatal(err)
 		}
-		d, err := s.p.(Diagnoser).Diagnose(context.Background(), s.S)
+		d, err := s.p.(Modeler).Diagnose(context.Background(), s.S)
 		if err != nil || !finite(d) {
 			t.Fatalf("%+v, %v", d, err)
 		}
@@ -334,7 +334,7 @@ func TestHostileSizes(t *testing.T) {
 				l.start(l.propose(p, n))
 				t.Logf("%d at once in %s", n, time.Since(began))
 			}
-			if _, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil {
+			if _, err := p.(Modeler).Diagnose(context.Background(), l.S); err != nil {
 				t.Error(err)
 			}
 			if best, err := recommend(p, l.S); err != nil || len(best) != 1 {

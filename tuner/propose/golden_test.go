@@ -167,7 +167,7 @@ func (g *golden) run(t *testing.T, w io.Writer) {
 	rng := stream.New(5)
 	fmt.Fprintln(w, g.name)
 	for n := range g.n {
-		a, due, err := p.(Anchorer).Anchor(context.Background(), l.S)
+		a, due, err := p.(Modeler).Anchor(context.Background(), l.S)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -223,7 +223,7 @@ func TestLateSurvivesRestarts(t *testing.T) {
 						case trial.State != study.Running:
 						case k.reports && len(trial.CurrentReports()) == 0 && draw < 5:
 							l.Do(study.ReportValues{Trial: n, Reports: lateReports(rng, labtest.Bowl(spec.Space, trial.Config))})
-							f, ok, err := p.(Forecaster).Forecast(context.Background(), l.S, n, 2)
+							f, ok, err := p.(Modeler).Forecast(context.Background(), l.S, n, 2)
 							out = append(out, fmt.Sprint(f, ok, err))
 						case draw == 3:
 							l.Do(study.Expire{Trial: n, Epoch: trial.Epoch})
@@ -238,7 +238,7 @@ func TestLateSurvivesRestarts(t *testing.T) {
 						}
 					}
 					best, err := recommend(p, l.S)
-					d, errToo := p.(Diagnoser).Diagnose(context.Background(), l.S)
+					d, errToo := p.(Modeler).Diagnose(context.Background(), l.S)
 					out = append(out, fmt.Sprint(best, err, d, errToo))
 				}
 				late = l.S.LateResults()
@@ -315,7 +315,7 @@ func TestLateAndTheBest(t *testing.T) {
 
 // predict returns the predictions of a proposer's model. If there is none, ok is false.
 func predict(p Proposer, v View, at []space.Config) (out []surrogate.Prediction, ok bool, err error) {
-	m, _, _, err := p.(Predictor).Freeze(context.Background(), v)
+	m, _, _, err := p.(Modeler).Freeze(context.Background(), v)
 	if m == nil || err != nil {
 		return nil, false, err
 	}

@@ -82,7 +82,7 @@ func BenchmarkAsk(b *testing.B) {
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
+			d, err := p.(Modeler).Diagnose(context.Background(), l.S)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func BenchmarkAsk(b *testing.B) {
 
 func (l *lab) timedAnchor(p Proposer, times *[]time.Duration) bool {
 	begin := time.Now()
-	a, due, err := p.(Anchorer).Anchor(context.Background(), l.S)
+	a, due, err := p.(Modeler).Anchor(context.Background(), l.S)
 	if err != nil {
 		l.T.Fatalf("anchor: %v", err)
 	}

@@ -111,7 +111,7 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 	if len(proposal.Warnings) != 1 || !strings.Contains(proposal.Warnings[0], "accuracy") || !strings.Contains(proposal.Warnings[0], "none of 6") || !strings.Contains(proposal.Warnings[0], "; tell it with each outcome") {
 		t.Errorf("warnings %q", proposal.Warnings)
 	}
-	if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !slices.Equal(d.Warnings, proposal.Warnings) || math.IsNaN(d.Gap) {
+	if d, err := p.(Modeler).Diagnose(context.Background(), l.S); err != nil || !slices.Equal(d.Warnings, proposal.Warnings) || math.IsNaN(d.Gap) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if got := best(); got != "[0]" {
@@ -301,7 +301,7 @@ func TestGapWithinLimits(t *testing.T) {
 			l.Do(study.Add{Config: l.Decode(u...), Outcome: outcome(u)})
 		}
 		proposal := l.propose(p, 1)
-		d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
+		d, err := p.(Modeler).Diagnose(context.Background(), l.S)
 		if err != nil || math.Abs(d.Gap-proposal.Gap) > 0.01+0.05*d.Gap {
 			t.Errorf("%s: gap %v, and in a diagnosis %v: %v", c.name, proposal.Gap, d.Gap, err)
 		}
@@ -337,11 +337,11 @@ func TestMetricsAreShown(t *testing.T) {
 			l.Do(study.Add{Config: l.Decode(u...), Outcome: o})
 		}
 		l.anchor(p)
-		m, _, _, err := p.(Predictor).Freeze(context.Background(), l.S)
+		m, _, _, err := p.(Modeler).Freeze(context.Background(), l.S)
 		if err != nil || m == nil {
 			t.Fatalf("%v, %v", m, err)
 		}
-		d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
+		d, err := p.(Modeler).Diagnose(context.Background(), l.S)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func TestOutliersDoNotHide(t *testing.T) {
 				}
 			}
 		}
-		d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
+		d, err := p.(Modeler).Diagnose(context.Background(), l.S)
 		if err != nil || d.Outliers == 0 || d.Outliers > lost {
 			t.Errorf("seed %d: %d outliers, and %d of the measurements: %v", seed, d.Outliers, lost, err)
 		}

@@ -21,14 +21,29 @@ type Proposer interface {
 	Propose(ctx context.Context, v View, n int) (Proposal, error)
 }
 
-// Anchorer is a Proposer whose model changes only at events of the log.
-type Anchorer interface {
+// Modeler is a Proposer with a model, which changes only at events of the log.
+type Modeler interface {
 	Proposer
 	// Anchor returns the model event that is due at v, if one is, a function of v only. It must be in
 	// the log, at position Effective, before the proposer sees more of it.
 	Anchor(ctx context.Context, v View) (a study.Anchor, due bool, err error)
 	// Remake returns the model that event a should contain, where v is the study just before a.
 	Remake(ctx context.Context, v View, a study.Anchored) (model []byte, err error)
+	// Recommend reads v and returns a function that chooses the best trials without the Proposer. It
+	// returns one trial for one objective, for several those that no other dominates, and none if
+	// there is no model yet.
+	Recommend(ctx context.Context, v View) (func() []int, error)
+	// Freeze returns the model at v, without running trials. If there is none, m is nil, and the state
+	// says why and how many results are missing.
+	Freeze(ctx context.Context, v View) (m *Frozen, s surrogate.State, missing int, err error)
+	// Forecast predicts the final value of the one objective of a running trial from its reports, if
+	// the model can. Its Bound is width standard deviations better than its mean. It is a function of v
+	// only.
+	Forecast(ctx context.Context, v View, trial int, width float64) (f Forecast, ok bool, err error)
+	// Listens reports whether the proposer reads reports. If not, there is never a forecast.
+	Listens() bool
+	// Diagnose describes the state of the model.
+	Diagnose(ctx context.Context, v View) (surrogate.Diagnosis, error)
 }
 
 // WithAnchor returns v with one more event, a.
@@ -56,36 +71,6 @@ func InducingPointsOf(a study.Anchor) int {
 		return 0
 	}
 	return len(e.Surfaces[0].Dictionary)
-}
-
-// Recommender is a Proposer that can recommend the best trials.
-type Recommender interface {
-	// Recommend reads v and returns a function that chooses the trials without the Proposer. It
-	// returns one trial for one objective, for several those that no other dominates, and none if
-	// there is no model yet.
-	Recommend(ctx context.Context, v View) (func() []int, error)
-}
-
-// Predictor is a Proposer with a model that predicts outcomes.
-type Predictor interface {
-	// Freeze returns the model at v, without running trials. If there is none, m is nil, and the state
-	// says why and how many results are missing.
-	Freeze(ctx context.Context, v View) (m *Frozen, s surrogate.State, missing int, err error)
-}
-
-// Forecaster is a Proposer whose model predicts the final values of running trials.
-type Forecaster interface {
-	// Forecast predicts the final value of the one objective of a running trial from its reports, if
-	// the model can. Its Bound is width standard deviations better than its mean. It is a function of v
-	// only.
-	Forecast(ctx context.Context, v View, trial int, width float64) (f Forecast, ok bool, err error)
-	// Listens reports whether the proposer reads reports. If not, there is never a forecast.
-	Listens() bool
-}
-
-// Diagnoser is a Proposer that can describe the state of its model.
-type Diagnoser interface {
-	Diagnose(ctx context.Context, v View) (surrogate.Diagnosis, error)
 }
 
 // The arguments and answers of proposers. The types belong to the packages that make them.

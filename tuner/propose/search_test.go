@@ -97,7 +97,7 @@ func tableTask(t *testing.T, name string, rows [][]string, split func(r []string
 // step asks and starts one trial, with the model events that are due.
 func (l *lab) step(p Proposer) int {
 	l.T.Helper()
-	if a, ok := p.(Anchorer); ok {
+	if a, ok := p.(Modeler); ok {
 		if anchor, due, err := a.Anchor(context.Background(), l.S); err != nil {
 			l.T.Fatalf("anchor: %v", err)
 		} else if due {

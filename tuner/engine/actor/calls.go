@@ -273,7 +273,7 @@ func (a *Actor) Best(ctx context.Context, _ string) (trials []study.Trial, err e
 // Diagnose implements [tuner.Service].
 func (a *Actor) Diagnose(ctx context.Context, _ string) (d surrogate.Diagnosis, err error) {
 	err = a.queue.consult(ctx, func(p propose.Proposer, v *study.View) (err error) {
-		m, can := p.(propose.Diagnoser)
+		m, can := p.(propose.Modeler)
 		if !can {
 			return noModel(v)
 		}
@@ -302,11 +302,11 @@ func (a *Actor) freeze(ctx context.Context) (m *propose.Frozen, v *study.View, o
 	out.Trial = tuner.NoTrial
 	err = a.queue.consult(ctx, func(p propose.Proposer, view *study.View) (err error) {
 		v = view
-		predictor, can := p.(propose.Predictor)
+		model, can := p.(propose.Modeler)
 		if !can {
 			return noModel(v)
 		}
-		m, out.State, out.Missing, err = predictor.Freeze(ctx, v)
+		m, out.State, out.Missing, err = model.Freeze(ctx, v)
 		out.Position = v.Position()
 		if m != nil {
 			out.Results = m.Results

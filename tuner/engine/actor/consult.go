@@ -76,8 +76,8 @@ func (q *queue) recommend(ctx context.Context) (view *study.View, trials []int, 
 	choose := func() []int { return nil }
 	err = q.consult(ctx, func(p propose.Proposer, v *study.View) (err error) {
 		view, of = v, resultsOf(p, v)
-		if recommender, ok := p.(propose.Recommender); ok {
-			choose, err = recommender.Recommend(ctx, v)
+		if model, ok := p.(propose.Modeler); ok {
+			choose, err = model.Recommend(ctx, v)
 		}
 		return err
 	})
@@ -124,7 +124,7 @@ func (q *queue) foretell(ctx context.Context, n int, v *tuner.Verdict) {
 	ctx, cancel := context.WithTimeout(ctx, q.env.ProposeTimeout)
 	defer cancel()
 	err := q.consult(ctx, func(r propose.Proposer, view *study.View) error {
-		m, can := r.(propose.Forecaster)
+		m, can := r.(propose.Modeler)
 		if !can {
 			return nil
 		}

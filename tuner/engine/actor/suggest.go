@@ -47,19 +47,19 @@ func newSuggester(spec study.Spec, env *Environment) (*suggester, error) {
 
 // models tells whether the proposer has a model.
 func (g *suggester) models() bool {
-	_, models := g.proposer.(propose.Anchorer)
+	_, models := g.proposer.(propose.Modeler)
 	return models
 }
 
 // anchor returns the model event that is due, or nil.
 func (g *suggester) anchor(ctx context.Context, v *study.View) (*study.Anchor, error) {
-	anchorer, ok := g.proposer.(propose.Anchorer)
+	model, ok := g.proposer.(propose.Modeler)
 	if !ok {
 		return nil, nil
 	}
 	return work(ctx, g, func(ctx context.Context) (*study.Anchor, error) {
 		begun := time.Now()
-		a, due, err := anchorer.Anchor(ctx, v)
+		a, due, err := model.Anchor(ctx, v)
 		if !due || err != nil {
 			return nil, err
 		}
