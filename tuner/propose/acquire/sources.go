@@ -16,7 +16,7 @@ import (
 // does not speak has none.
 func (a *acquisition) sources() []func(*turn) ([]float64, error) {
 	return []func(*turn) ([]float64, error){
-		a.arm,
+		a.arm,        // the arm with the largest bound, beside other configurations
 		a.repetition, // the best trial again, while noise and unexplained effects look the same
 		a.quadratic,  // the top of a quadratic through the best results, in turns that exploit
 		a.evolve,     // a sample of CMA-ES, in a long study that does not improve

@@ -137,7 +137,8 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 	} else if old != nil {
 		s.Mean = old.Mean
 	}
-	return s, a.choose(ctx, list, q, &s, old)
+	err := a.choose(ctx, list, q, &s, old)
+	return s, err
 }
 
 // powers reports whether targets of a quantity may have a power. Finite spaces have none, and neither

@@ -31,11 +31,11 @@ const (
 	fewestRows = 1024
 )
 
-// choose chooses the inducing points of a surface. It takes all different inputs while there is room.
-// Otherwise it draws them by the option sampler. The
-// best results are always among them, of a metric those nearest to its limit, and a quarter of
-// the room is left for later results. Inducing points are drawn from outcomes first, because
-// suggestions are about outcomes. Reports get the room that is left.
+// choose chooses the inducing points of a surface. It takes all different inputs while there is
+// room. Otherwise it draws them by the option sampler. The best results are always among them, of a
+// metric those nearest to its limit, and a quarter of the room is left for later results. Inducing
+// points are drawn from outcomes first, because suggestions are about outcomes. Reports get the room
+// that is left.
 func (a *builder) choose(ctx context.Context, list []Result, q quantity, s, old *Surface) error {
 	k, err := s.kernel(a.space)
 	if err != nil {

@@ -161,10 +161,9 @@ func (e *Engine) Capped() bool {
 	return false
 }
 
-// State returns the quantities that the theoretical width of the confidence bounds of
-// surface j depends on. The posterior is exact if all data are in the span of the inducing points. The
-// effective dimension is that of the model event, and each later
-// sample raises it by at most 1.
+// State returns the quantities that the theoretical width of the confidence bounds of surface j
+// depends on. The posterior is exact if all data are in the span of the inducing points. The effective
+// dimension is that of the model event, and each later sample raises it by at most 1.
 func (e *Engine) State(j int) bandit.State {
 	p, s := e.surfaces[j], &e.Event.Surfaces[j]
 	rows := 1

@@ -88,7 +88,7 @@ func (o *Outlook) detach() {
 	o.posteriors, o.own = o.each((*posterior).fork), true
 }
 
-// each returns copies.
+// each returns copies, each made by copied.
 func (p posteriors) each(copied func(*posterior) *posterior) posteriors {
 	p.surfaces, p.limited = slices.Clone(p.surfaces), slices.Clone(p.limited)
 	for _, list := range [][]*posterior{p.surfaces, p.limited} {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -26,34 +27,38 @@ func rungsOf(t *study.Trial, objectives []study.Objective) []Rung {
 	if t.State == study.Running {
 		reports = reports[max(0, len(reports)-reportsSeen):]
 	}
-	at := make(map[int64]int) // by step
-	var all []Rung
+	kept := make(map[int]int64) // the first step of each level, and under −1 the last of all
 	for i := range reports {
 		r := &reports[i]
-		if r.Epoch != t.Epoch || r.Step < 0 {
+		if r.Epoch != t.Epoch || r.Step < 0 || !slices.ContainsFunc(objectives, func(o study.Objective) bool {
+			_, ok := reportedValue(r, o.Name)
+			return ok
+		}) {
+			continue
+		}
+		l := level(r.Step)
+		if s, ok := kept[l]; !ok || r.Step < s {
+			kept[l] = r.Step
+		}
+		kept[-1] = max(kept[-1], r.Step)
+	}
+	var out []Rung
+	for _, step := range slices.Compact(slices.Sorted(maps.Values(kept))) {
+		out = append(out, Rung{step, slices.Repeat([]float64{math.NaN()}, len(objectives))})
+	}
+	for i := range reports {
+		r := &reports[i]
+		k, ok := slices.BinarySearchFunc(out, r.Step, func(g Rung, step int64) int { return cmp.Compare(g.Step, step) })
+		if !ok || r.Epoch != t.Epoch {
 			continue
 		}
 		for j, o := range objectives {
-			v, ok := reportedValue(r, o.Name)
-			if !ok {
-				continue
+			if v, ok := reportedValue(r, o.Name); ok {
+				if o.Direction == study.Minimize {
+					v = -v
+				}
+				out[k].Y[j] = v
 			}
-			if o.Direction == study.Minimize {
-				v = -v
-			}
-			k, known := at[r.Step]
-			if !known {
-				k, at[r.Step] = len(all), len(all)
-				all = append(all, Rung{r.Step, slices.Repeat([]float64{math.NaN()}, len(objectives))})
-			}
-			all[k].Y[j] = v
-		}
-	}
-	slices.SortFunc(all, func(a, b Rung) int { return cmp.Compare(a.Step, b.Step) })
-	var out []Rung
-	for i, g := range all {
-		if i == 0 || i == len(all)-1 || level(g.Step) > level(all[i-1].Step) {
-			out = append(out, g)
 		}
 	}
 	return out
