@@ -299,25 +299,28 @@ def cpu():
 
 
 def report(path):
-    """Prints a table for each kind, of the splits that auto has, and the ratios of its errors to those of the others."""
+    """Prints a table for each kind, of the splits that auto has, and the ratios of its errors to those of the others.
+
+    A set with several numbers of rows has a line for each.
+    """
     runs = {}
     for r in csv.reader(open(path)):
         if r[7] != "failed":
-            runs.setdefault(r[0], {}).setdefault(r[3], {})[r[1]] = (int(r[2]), float(r[4]), float(r[5]), float(r[6]))
+            runs.setdefault((r[0], r[2]), {}).setdefault(r[3], {})[r[1]] = (float(r[4]), float(r[5]), float(r[6]))
     for kind, learners in LEARNERS.items():
         named = {n: of for n, of in runs.items() if ("auto log-falkon" in of or "train log-falkon" in of) == (kind == "classes")}
         learners = learners + [l for l in ("train falkon", "gp-gaussian") if kind == "regression"]
         learners = [l for l in learners if any(l in of for of in named.values())]
         print(f"\n| data | rows | splits | {' | '.join(learners)} |\n|{' --- |' * (len(learners) + 3)}")
-        for name, of in named.items():
+        for (name, rows), of in named.items():
             splits, cells = of.get("auto") or set().union(*of.values()), []
             for l in learners:
                 got = [g for split, g in of.get(l, {}).items() if split in splits]
                 mean = lambda i: statistics.fmean(g[i] for g in got)
-                text = "-" if not got else f"{mean(1):.3g}" if kind == "regression" else f"{mean(1):.3f} / {mean(2):.3f}"
-                cells.append(text + (f" / {mean(3):.0f}" if got else "") + (f" ({len(got)})" if 0 < len(got) < len(splits) else ""))
-            print(f"| {name} | {next(iter(next(iter(of.values())).values()))[0]} | {len(splits)} | {' | '.join(cells)} |")
-        for i, measure in enumerate(("error", "log loss")[: 1 + (kind == "classes")], 1):
+                text = "-" if not got else f"{mean(0):.3g}" if kind == "regression" else f"{mean(0):.3f} / {mean(1):.3f}"
+                cells.append(text + (f" / {mean(2):.0f}" if got else "") + (f" ({len(got)})" if 0 < len(got) < len(splits) else ""))
+            print(f"| {name} | {rows} | {len(splits)} | {' | '.join(cells)} |")
+        for i, measure in enumerate(("error", "log loss")[: 1 + (kind == "classes")]):
             print(f"\n{measure}: mean of auto over that of the other, on the splits of both, by sets")
             for l in learners[1:]:
                 ratio = {}
@@ -325,7 +328,7 @@ def report(path):
                     both = of.get("auto", {}).keys() & of.get(l, {}).keys()
                     ours, theirs = (statistics.fmean(of[x][s][i] for s in both) if both else math.nan for x in ("auto", l))
                     if theirs > 0 and ours == ours:
-                        ratio[name] = ours / theirs
+                        ratio[" ".join(name)] = ours / theirs
                 if ratio:
                     print(f"{l}: {sum(r <= 1.005 for r in ratio.values())} of {len(ratio)} at most 1.005;", ", ".join(f"{n} {r:.3f}" for n, r in ratio.items()))
 
@@ -346,13 +349,14 @@ def main():
     if args.report:
         return report(args.report)
     args.tuner = os.path.abspath(args.tuner)
-    done = {tuple(r[i] for i in (0, 1, 3)) for r in csv.reader(open(args.out))} if os.path.exists(args.out) else set()
+    done = {tuple(r[:4]) for r in csv.reader(open(args.out))} if os.path.exists(args.out) else set()
     tasks = []
     for split in range(1, args.splits + 1):
         for name in args.sets.split(","):
-            kind, _ = rows_of(name, args.data)
+            kind, rows = rows_of(name, args.data)
+            rows = min(len(rows) * 4 // 5, args.rows)
             for learner in args.learners.split(",") if args.learners else LEARNERS[kind]:
-                if (name, str(split), learner) not in done:
+                if (name, str(split), str(rows), learner) not in done:
                     tasks.append((args, name, split, learner))
     with multiprocessing.Pool(args.jobs, maxtasksperchild=1) as pool, open(args.out, "a", newline="") as f:
         for row in pool.imap_unordered(run, tasks):
