@@ -6,7 +6,6 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
-	"github.com/bkbtuner/bkb/sketch"
 )
 
 // LeaveOneOut returns the outputs f_{−i}(x_i) for the n rows of train, n×c, where f_{−i} is
@@ -23,24 +22,13 @@ func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.O
 	}
 	rows := counted.Weights
 	n, c, workers := m.Len(), m.Outputs(), learners.Workers(o.Workers)
-	gram, err := gramian(ctx, p.Kernel, m.Rows(), m.Targets(), c)
+	f, err := factor(ctx, p.Kernel, m.Rows(), m.Targets(), rows, c, p.Lambda, workers)
 	if err != nil {
 		return nil, err
 	}
-	scale(gram, n, rows)
-	a, diagonal := blocked.New(n, n, gram), make([]float64, n)
-	for i := range n {
-		diagonal[i] = gram[i*n+i]
-	}
-	if _, err := factor(ctx, a, diagonal, sketch.Ridge(p.Lambda, n), workers); err != nil {
-		return nil, err
-	}
-	coefficients := append([]float64(nil), m.Targets()...)
-	scaleRows(coefficients, c, rows)
-	blocked.SolveLower(workers, false, a, blocked.New(n, c, coefficients))
-	blocked.SolveLower(workers, true, a, blocked.New(n, c, coefficients))
+	coefficients := f.coefficients
 	root := blocked.New[float64](n, n, nil)
-	blocked.Inverse(workers, a, root)
+	blocked.Inverse(workers, f.a, root)
 	inverse := make([]float64, n) // the diagonal of G
 	for i := range n {
 		for j, v := range root.Data[i*n:][:i+1] {

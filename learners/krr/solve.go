@@ -39,45 +39,59 @@ type NotPSDError = kernel.NotPSDError
 // the weights of the rows, with mean 1, or is nil. workers = 0 means one per processor. Its errors are those of kernel.Gramian, *NotPSDError,
 // *kernel.ShapeError, and ctx.Err().
 func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y, weights []float64, outputs int, lambda float64, workers int) (*Solution, error) {
+	f, err := factor(ctx, k, x, y, weights, outputs, lambda, learners.Workers(workers))
+	if err != nil {
+		return nil, err
+	}
+	y = append([]float64(nil), y...)
+	scaleRows(y, outputs, weights)
+	s := &Solution{Coefficients: f.coefficients, Jitter: f.jitter}
+	s.judge(f.a, f.diagonal, y, outputs, sketch.Ridge(lambda, x.Len()))
+	scaleRows(s.Coefficients, outputs, weights)
+	return s, nil
+}
+
+// factored is the Cholesky factor of S^½KS^½ + λnI, plus jitter on the diagonal.
+type factored struct {
+	a            blocked.Matrix[float64] // the factor, and above the diagonal still the matrix
+	diagonal     []float64               // of S^½KS^½
+	jitter       float64
+	coefficients []float64 // the solution for S^½y, n×outputs
+}
+
+func factor(ctx context.Context, k kernel.Kernel, x kernel.Rows, y, weights []float64, outputs int, lambda float64, workers int) (*factored, error) {
 	n := x.Len()
-	gram, err := gramian(ctx, k, x, y, outputs)
+	if n < 1 || outputs < 1 || len(y) != n*outputs {
+		return nil, &kernel.ShapeError{In: algorithm, What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	gram, err := kernel.Gramian(k, x)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	y = append([]float64(nil), y...)
-	scale(gram, n, weights)
-	scaleRows(y, outputs, weights)
-	s := &Solution{Coefficients: append([]float64(nil), y...)}
-	a, diagonal := blocked.New(n, n, gram), make([]float64, n)
-	for i := range n {
-		diagonal[i] = gram[i*n+i]
-	}
-	ridge := sketch.Ridge(lambda, n)
-	if s.Jitter, err = factor(ctx, a, diagonal, ridge, learners.Workers(workers)); err != nil {
-		return nil, err
-	}
-	c := blocked.New(n, outputs, s.Coefficients)
-	blocked.SolveLower(learners.Workers(workers), false, a, c)
-	blocked.SolveLower(learners.Workers(workers), true, a, c)
-	s.judge(a, diagonal, y, outputs, ridge)
-	scaleRows(s.Coefficients, outputs, weights)
-	return s, nil
-}
-
-// scale replaces a symmetric matrix K by S^½KS^½.
-func scale(gram []float64, n int, weights []float64) {
-	if weights == nil {
-		return
-	}
-	for i := range n {
+	for i, s := range weights {
 		row := gram[i*n:][:n]
 		for j := range row {
-			row[j] *= math.Sqrt(weights[i] * weights[j])
+			row[j] *= math.Sqrt(s * weights[j])
 		}
 	}
+	f := &factored{blocked.New(n, n, gram), make([]float64, n), 0, append([]float64(nil), y...)}
+	for i := range n {
+		f.diagonal[i] = gram[i*n+i]
+	}
+	if err := f.decompose(ctx, sketch.Ridge(lambda, n), workers); err != nil {
+		return nil, err
+	}
+	scaleRows(f.coefficients, outputs, weights)
+	c := blocked.New(n, outputs, f.coefficients)
+	blocked.SolveLower(workers, false, f.a, c)
+	blocked.SolveLower(workers, true, f.a, c)
+	return f, nil
 }
 
 // scaleRows replaces y, n×c, by S^½y.
@@ -89,35 +103,22 @@ func scaleRows(y []float64, c int, weights []float64) {
 	}
 }
 
-// gramian returns the kernel matrix, n×n, after a check of the shape of y.
-func gramian(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int) ([]float64, error) {
-	n := x.Len()
-	if n < 1 || outputs < 1 || len(y) != n*outputs {
-		return nil, &kernel.ShapeError{In: algorithm, What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return kernel.Gramian(k, x)
-}
-
-// factor overwrites the lower triangle of a symmetric matrix by its Cholesky factor, with the
-// diagonal replaced by diagonal plus ridge. The upper triangle keeps the copy of K from which
-// further attempts start.
-func factor(ctx context.Context, a blocked.Matrix[float64], diagonal []float64, ridge float64, workers int) (jitter float64, err error) {
-	n, mean := a.Rows, 0.0
-	for _, v := range diagonal {
+// decompose overwrites the lower triangle by the factor. The upper triangle keeps the copy of the matrix
+// from which further attempts start.
+func (f *factored) decompose(ctx context.Context, ridge float64, workers int) error {
+	a, n, mean := f.a, f.a.Rows, 0.0
+	for _, v := range f.diagonal {
 		mean += math.Abs(v) / float64(n)
 	}
 	for relative := 0.0; ; relative = max(10*relative, firstJitter) {
 		if relative > 1.5*lastJitter {
 			row := min(bad(a, n), n-1)
-			return 0, &NotPSDError{
-				In: algorithm, What: "K + λnI", Row: row, Pivot: a.Data[row*a.Stride+row], Jitter: jitter,
+			return &NotPSDError{
+				In: algorithm, What: "K + λnI", Row: row, Pivot: a.Data[row*a.Stride+row], Jitter: f.jitter,
 				Remedy: "a positive semi-definite kernel or a larger λ",
 			}
 		}
-		jitter = relative * (mean + ridge)
+		f.jitter = relative * (mean + ridge)
 		for i := range n {
 			row := a.Data[i*a.Stride:]
 			if relative > 0 {
@@ -125,14 +126,10 @@ func factor(ctx context.Context, a blocked.Matrix[float64], diagonal []float64, 
 					row[j] = a.Data[j*a.Stride+i]
 				}
 			}
-			row[i] = diagonal[i] + ridge + jitter
+			row[i] = f.diagonal[i] + ridge + f.jitter
 		}
-		whole, err := cholesky(ctx, workers, a)
-		if err != nil {
-			return 0, err
-		}
-		if whole && bad(a, n) == n {
-			return jitter, nil
+		if whole, err := cholesky(ctx, workers, a); err != nil || whole && bad(a, n) == n {
+			return err
 		}
 	}
 }
