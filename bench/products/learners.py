@@ -37,7 +37,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 
 for _name in ("OMP", "OPENBLAS", "MKL"):
@@ -310,7 +309,7 @@ def report(path):
     for kind, learners in LEARNERS.items():
         named = {n: of for n, of in runs.items() if ("auto log-falkon" in of or "train log-falkon" in of) == (kind == "classes")}
         learners = learners + [l for l in ("train falkon", "gp-gaussian") if kind == "regression"]
-        learners = [l for l in learners if any(l in of for of in named.values())]
+        learners = [l for l in learners if any(of.get(l, {}).keys() & of.get("auto", of.get(l, {})).keys() for of in named.values())]
         print(f"\n| data | rows | splits | {' | '.join(learners)} |\n|{' --- |' * (len(learners) + 3)}")
         for (name, rows), of in named.items():
             splits, cells = of.get("auto") or set().union(*of.values()), []
