@@ -213,6 +213,31 @@ func TestTheorem21(t *testing.T) {
 	}
 }
 
+// This checks guess and double (Carratino 2020, §7.1.3). A first guess of F that is far
+// too small is doubled until rewards no longer contradict it. A right guess stays.
+func TestGuessAndDouble(t *testing.T) {
+	racetest.Alone(t)
+	w := newWorld(24, 150, 2, 0.1)
+	for _, guess := range []float64{1e-3, 50} {
+		c := bkbConfig(basic(matern(0.3), 0.01))
+		c.Beta = bandit.Theory{Norm: guess, Double: true, Factor: 0.1}
+		p := must(bandit.NewBKB(c, w.arms))
+		for i := range 60 {
+			for range 3 {
+				if err := p.Observe(i, 8*w.value[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if guess == 50 && p.Norm() != 50 {
+			t.Errorf("F = 50 was doubled to %v", p.Norm())
+		}
+		if k := math.Log2(p.Norm() / 1e-3); guess < 1 && (k < 1 || k != math.Trunc(k) || p.Norm() > 200) {
+			t.Errorf("F = 0.001 became %v", p.Norm())
+		}
+	}
+}
+
 // This is variance starvation (Carratino 2020, figure 7.1 and §7.1.3). With all pulls
 // in one half of the interval, BKB's σ̃ in the other half is that of the prior. There
 // the σ̃ of random Fourier features with more data than features is less than half. The numbers are means over [0.7, 1).

@@ -1,7 +1,6 @@
 package bandit
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +15,7 @@ type base struct {
 	cfg   Config
 	arms  kernel.Rows
 	bound float64 // κ²
+	norm  float64 // F, where it was doubled
 }
 
 func newBase(cfg Config, arms kernel.Rows) (base, error) {
@@ -24,6 +24,9 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 		return base{}, err
 	}
 	b := base{cfg: cfg, arms: arms, bound: cfg.Kernel.Bound()}
+	if t, ok := cfg.Beta.(Theory); ok && t.Double {
+		b.norm = t.Norm
+	}
 	if !math.IsInf(b.bound, 1) {
 		return b, nil
 	}
@@ -38,6 +41,9 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 // Arms returns the arms.
 func (b *base) Arms() kernel.Rows { return b.arms }
 
+// Norm returns F as rewards have doubled it, or 0 where it is not a guess.
+func (b *base) Norm() float64 { return b.norm }
+
 func (b *base) checkArm(arm int) error {
 	if arm < 0 || arm >= b.arms.Len() {
 		return &ArmError{Arm: arm, Arms: b.arms.Len()}
@@ -49,8 +55,27 @@ func (b *base) checkArm(arm int) error {
 func (b *base) state(steps int, dimension, gain float64, exact bool) State {
 	return State{
 		Step: steps + 1, Dim: max(b.arms.Dim(), 1), NoiseVariance: b.cfg.NoiseVariance, Bound: b.bound,
-		EffectiveDimension: dimension, InformationGain: gain, Exact: exact,
+		EffectiveDimension: dimension, InformationGain: gain, Norm: b.norm, Exact: exact,
 	}
+}
+
+// guesses reports whether F is a guess.
+func (b *base) guesses() bool {
+	t, ok := b.cfg.Beta.(Theory)
+	return ok && t.Double
+}
+
+// learnNorm doubles F until a reward does not contradict the state before it.
+func (b *base) learnNorm(s State, mean, variance, y float64) {
+	t, ok := b.cfg.Beta.(Theory)
+	if !ok || !t.Double || variance <= 0 {
+		return
+	}
+	t.Norm = b.norm
+	for t.contradicted(s, mean, math.Sqrt(variance), y) {
+		t.Norm *= 2
+	}
+	b.norm = t.Norm
 }
 
 // decision builds the Decision for an arm. open is Σ log(1 + σ²/λ) of the pending pulls. They may
@@ -175,7 +200,9 @@ func (c Config) withDefaults() Config {
 	if c.Beta == nil {
 		c.Beta = Practical{}
 	}
-	c.Ratio = cmp.Or(c.Ratio, 2)
+	if c.Ratio == 0 {
+		c.Ratio = 2
+	}
 	return c
 }
 

@@ -170,6 +170,7 @@ func (p *BBKB) take(arm int, y float64) error {
 			return err
 		}
 	}
+	p.learnNorm(p.opened, p.post.ArmMeans()[arm], p.start[arm], y)
 	p.settle(arm)
 	p.held = append(p.held, reward{arm, y})
 	if p.full() && p.owing == 0 {
@@ -303,11 +304,12 @@ type lazyMax struct {
 	epoch []int     // when it was computed
 	now   int
 	heap  []int
+	fresh int // refreshed since the start, for reports
 }
 
 // reset starts with numbers that are up to date. It costs O(A).
 func (h *lazyMax) reset(key []float64) {
-	h.key, h.now = key, 0
+	h.key, h.now, h.fresh = key, 0, 0
 	if len(h.heap) != len(key) {
 		h.heap, h.epoch = make([]int, len(key)), make([]int, len(key))
 	}
@@ -331,6 +333,7 @@ func (h *lazyMax) top(refresh func(arm int) float64) int {
 			return a
 		}
 		h.key[a], h.epoch[a] = refresh(a), h.now
+		h.fresh++
 		h.down(0)
 	}
 }

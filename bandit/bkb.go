@@ -94,9 +94,15 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
+		var before State
+		if p.guesses() {
+			before = p.stateNow()
+		}
+		mean, variance := p.post.Arm(arm)
 		if err := p.post.ObserveArm(arm, v); err != nil {
 			return err
 		}
+		p.learnNorm(before, mean, variance, v)
 		p.refresh()
 	}
 	return nil

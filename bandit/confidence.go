@@ -1,7 +1,6 @@
 package bandit
 
 import (
-	"cmp"
 	"errors"
 	"math"
 )
@@ -23,6 +22,7 @@ type State struct {
 	Bound              float64 // κ² ≥ k(x, x)
 	EffectiveDimension float64 // Σ_s σ̃²_t(x_s)/λ
 	InformationGain    float64 // Σ_s log(1 + σ̃²_{s−1}(x_s)/λ)
+	Norm               float64 // F where rewards have doubled it, or 0
 	Exact              bool    // σ̃ = σ
 }
 
@@ -36,7 +36,14 @@ type Practical struct {
 
 // Beta returns b.
 func (p Practical) Beta(s State) float64 {
-	return math.Sqrt(cmp.Or(p.C, 0.15) * float64(cmp.Or(p.Dim, s.Dim, 1)) * math.Log(2*float64(s.Step)+1))
+	c, d := p.C, p.Dim
+	if c == 0 {
+		c = 0.15
+	}
+	if d == 0 {
+		d = max(s.Dim, 1)
+	}
+	return math.Sqrt(c * float64(d) * math.Log(2*float64(s.Step)+1))
 }
 
 func (p Practical) Check() error {
@@ -61,14 +68,26 @@ func (p Practical) Check() error {
 // F has the factor 1 (Chowdhury and Gopalan 2017). ByDimension takes the printed form without its
 // misprints, with 2α(1 + log(κ²t/λ + 1))·d̃_t in place of α·G_t.
 type Theory struct {
-	Norm        float64 // F > 0
+	Norm        float64 // F > 0, or the first guess of it
 	Delta       float64 // δ in (0, 1), the probability of failure, or 0 for 0.1
 	Epsilon     float64 // ε in (0, 1), the accuracy of σ̃, or 0 for 0.5
+	Factor      float64 // of b, > 0, or 0 for 1
 	ByDimension bool
+	// Double doubles F whenever a reward contradicts it, being farther outside the bounds than
+	// noise is with probability 6δ/(π²t²) (Carratino 2020, §7.1.3).
+	Double bool
 }
 
 func (t Theory) withDefaults() Theory {
-	t.Delta, t.Epsilon = cmp.Or(t.Delta, 0.1), cmp.Or(t.Epsilon, 0.5)
+	if t.Delta == 0 {
+		t.Delta = 0.1
+	}
+	if t.Epsilon == 0 {
+		t.Epsilon = 0.5
+	}
+	if t.Factor == 0 {
+		t.Factor = 1
+	}
 	return t
 }
 
@@ -94,13 +113,23 @@ func (t Theory) Beta(s State) float64 {
 		spread = 2 * (alpha*grow*s.EffectiveDimension + math.Log(1/t.Delta))
 	}
 	// F has the units of √k, and b is a number of standard deviations √λ·σ_rls.
-	return math.Sqrt(spread) + bias*t.Norm
+	return t.Factor * (math.Sqrt(spread) + bias*max(t.Norm, s.Norm))
+}
+
+// contradicted reports whether a reward shows that F is too small.
+func (t Theory) contradicted(s State, mean, sd, y float64) bool {
+	t = t.withDefaults()
+	t.Factor = 1
+	steps := float64(max(s.Step, 1))
+	tail := math.Sqrt(2 * s.NoiseVariance * math.Log(math.Pi*math.Pi*steps*steps/(3*t.Delta)))
+	return math.Abs(y-mean) > t.Beta(s)*sd+tail
 }
 
 // Check implements Confidence. It returns all faults.
 func (t Theory) Check() error {
 	t = t.withDefaults()
-	return errors.Join(positive("Theory.Norm", t.Norm), fraction("Theory.Delta", t.Delta), fraction("Theory.Epsilon", t.Epsilon))
+	return errors.Join(positive("Theory.Norm", t.Norm), fraction("Theory.Delta", t.Delta),
+		fraction("Theory.Epsilon", t.Epsilon), positive("Theory.Factor", t.Factor))
 }
 
 // Alpha returns α = (1 + ε)/(1 − ε), the factor by which σ̃² may differ from σ²
