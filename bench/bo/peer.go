@@ -47,6 +47,7 @@ type peerProcess struct {
 var (
 	_ Timed   = (*peerProcess)(nil)
 	_ Limiter = (*peerProcess)(nil)
+	_ Several = (*peerProcess)(nil)
 )
 
 // PeerError is an error in a peer's process or in its communication.
@@ -96,7 +97,7 @@ func (p peerProgram) start(ctx context.Context, s Setup) (*peerProcess, error) {
 	} else if err != nil {
 		return nil, &PeerError{Peer: p.name, Op: "start", Err: err}
 	}
-	a, err := q.call(ctx, message{"op": "start", "space": json.RawMessage(form), "seed": s.Seed, "trials": s.Trials})
+	a, err := q.call(ctx, message{"op": "start", "space": json.RawMessage(form), "seed": s.Seed, "trials": s.Trials, "objectives": max(s.Objectives, 1)})
 	switch {
 	case err != nil:
 		return nil, err
@@ -153,6 +154,23 @@ func (p *peerProcess) TellLimited(ctx context.Context, c space.Config, value flo
 		return err
 	}
 	_, err = p.call(ctx, message{"op": "tell", "config": json.RawMessage(config), "ok": keeps(metrics), "value": value, "metrics": metrics})
+	return err
+}
+
+// TellSeveral implements [Several].
+func (p *peerProcess) TellSeveral(ctx context.Context, c space.Config, values, metrics []float64) error {
+	config, err := c.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	m := message{"op": "tell", "config": json.RawMessage(config), "ok": values != nil && keeps(metrics)}
+	if values != nil {
+		m["value"] = values
+	}
+	if metrics != nil {
+		m["metrics"] = metrics
+	}
+	_, err = p.call(ctx, m)
 	return err
 }
 

@@ -102,6 +102,15 @@ func TestPeerConversation(t *testing.T) {
 		}
 		ask(told.want, told.seconds)
 	}
+	for _, told := range []struct {
+		values, metrics []float64
+		want, seconds   float64
+	}{{[]float64{3, 0.25}, nil, 0.25, 3}, {[]float64{4, 0.25}, []float64{0, 1}, 0.5, 4}, {nil, nil, 0.125, 0.75}} {
+		if err := p.TellSeveral(t.Context(), c, told.values, told.metrics); err != nil {
+			t.Fatal(err)
+		}
+		ask(told.want, told.seconds)
+	}
 }
 
 func TestPeerErrors(t *testing.T) {
@@ -149,6 +158,9 @@ func TestPeerCannotStart(t *testing.T) {
 	}
 	if _, err = fake(t, "missing").start(t.Context(), Setup{Space: unit(t), Seed: 1, Trials: 1}); !errors.As(err, new(*MissingError)) {
 		t.Errorf("missing package: error %v", err)
+	}
+	if _, err = adapter(t, "python-random").start(t.Context(), Setup{Space: unit(t), Seed: 1, Trials: 1, Objectives: 2}); !errors.As(err, &unsupported) || unsupported.Reason != "several objectives" {
+		t.Errorf("several objectives: error %v", err)
 	}
 	var fault *PeerError
 	p := adapter(t, "no-such-peer")

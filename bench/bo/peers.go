@@ -26,6 +26,9 @@ var peers = []Contestant{
 	peer("vizier", "vizier", "GP-UCB-PE, the default designer of OSS Vizier", true),
 }
 
+// NSGA2 is a peer for several objectives, which reports of one leave out.
+var NSGA2 = peer("optuna-nsga2", "optuna", "Optuna's NSGA-II", false)
+
 // patience is the time limit of a peer's answer. No useful peer takes minutes, but the
 // first ask may compile.
 const patience = 30 * time.Minute

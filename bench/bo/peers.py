@@ -11,7 +11,8 @@ reads one message per line from stdin and answers each with a line on stdout, in
 
 space has the format in tuner/space/doc.go. A failed trial has ok false and no value. On a
 problem with limits a message tell also has "metrics": [0.2, -1], none of which may be
-above 0, and a trial beyond a limit has ok false and a value. A
+above 0, and a trial beyond a limit has ok false and a value. With several objectives start has
+their number as "objectives", and value is a list. A
 configuration that was never asked for may be told. A peer that cannot search the space
 answers start with {"unsupported": "why"}, and one whose package is missing with
 {"missing": "what"}. Any other error is answered with {"error": "what"}, a traceback on
@@ -163,12 +164,15 @@ class Peer:
 
     conditions = False  # can search spaces that have them
     limits = False  # learns from metrics that must not be above 0
+    several = False  # has several objectives
     metrics = None  # of the trial being told
 
-    def __init__(self, space, seed, trials):
+    def __init__(self, space, seed, trials, objectives):
         if space.conditional and not self.conditions:
             raise Unsupported("conditional parameters")
-        self.space, self.trials = space, trials
+        if objectives > 1 and not self.several:
+            raise Unsupported("several objectives")
+        self.space, self.trials, self.objectives = space, trials, objectives
         self.seed = seed % 2**31  # accepted by all peers
         self.asked = {}  # JSON of configuration → second value of ask
         self.worst = None  # value told
@@ -248,6 +252,7 @@ class Optuna(Peer):
 
     conditions = True
     limits = True  # by set_constraint
+    several = True
 
     def start(self):
         import optuna
@@ -255,7 +260,7 @@ class Optuna(Peer):
         self.optuna = optuna
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.version = "optuna " + importlib.metadata.version("optuna")
-        self.study = optuna.create_study(direction="minimize", sampler=self.sampler(optuna.samplers))
+        self.study = optuna.create_study(directions=["minimize"] * self.objectives, sampler=self.sampler(optuna.samplers))
 
     def distribution(self, p):
         d = self.optuna.distributions
@@ -299,6 +304,13 @@ class OptunaTPEUnivariate(Optuna):
 
     def sampler(self, samplers):
         return samplers.TPESampler(seed=self.seed, multivariate=False)
+
+
+class OptunaNSGA2(Optuna):
+    """NSGA-II with its population of 50."""
+
+    def sampler(self, samplers):
+        return samplers.NSGAIISampler(seed=self.seed)
 
 
 class OptunaGP(Optuna):
@@ -530,6 +542,8 @@ class Cma(Peer):
 class Ax(Peer):
     """Sobol, then the method of BoTorch that Ax chooses. Failed trials are FAILED."""
 
+    several = True
+
     def start(self):
         import logging
 
@@ -548,7 +562,7 @@ class Ax(Peer):
 
         self.client = Client(random_seed=self.seed)
         self.client.configure_experiment(parameters=[config(p) for p in self.space.free])
-        self.client.configure_optimization(objective="-loss")
+        self.client.configure_optimization(objective=", ".join(f"-loss{j}" for j in range(self.objectives)))
 
     def ask(self):
         (index, at), = self.client.get_next_trials(max_trials=1).items()
@@ -560,7 +574,8 @@ class Ax(Peer):
         if value is None:
             self.client.mark_trial_failed(trial_index=token)
         else:
-            self.client.complete_trial(trial_index=token, raw_data={"loss": value})
+            values = value if self.objectives > 1 else [value]
+            self.client.complete_trial(trial_index=token, raw_data={f"loss{j}": v for j, v in enumerate(values)})
 
 
 # ---- Google Vizier ---------------------------------------------------------------
@@ -614,6 +629,7 @@ PEERS = {
     "python-random": Random,
     "optuna-tpe": OptunaTPE,
     "optuna-tpe-uni": OptunaTPEUnivariate,
+    "optuna-nsga2": OptunaNSGA2,
     "optuna-gp": OptunaGP,
     "skopt": Skopt,
     "hebo": Hebo,
@@ -642,7 +658,7 @@ class Conversation:
 
     def start(self, message, _):
         try:
-            self.peer = self.kind(Space(message["space"]), message["seed"], message["trials"])
+            self.peer = self.kind(Space(message["space"]), message["seed"], message["trials"], message.get("objectives", 1))
         except Unsupported as e:
             return {"unsupported": str(e)}
         except ImportError as e:

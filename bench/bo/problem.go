@@ -68,6 +68,14 @@ type Limiter interface {
 	TellLimited(ctx context.Context, c space.Config, value float64, metrics []float64) error
 }
 
+// Several is an Optimiser with several objectives ([Setup].Objectives), all minimised.
+type Several interface {
+	Optimiser
+	// TellSeveral is Tell and TellLimited. The values are nil if the trial failed, and the metrics if
+	// the problem has none.
+	TellSeveral(ctx context.Context, c space.Config, values, metrics []float64) error
+}
+
 // Timed is an Optimiser that measures its own time, as one in another process must.
 type Timed interface {
 	Optimiser
@@ -104,6 +112,8 @@ type Setup struct {
 	Seed    uint64
 	Trials  int    // that are planned
 	Python  string // the interpreter that has the peers, "" for none
+	// Objectives is the number of objectives of a peer, which then implements [Several], or 0 for one.
+	Objectives int
 }
 
 // Kind is the role of a Contestant in the comparison.

@@ -4,7 +4,8 @@ Run it on a quiet machine: python bench/python/ask.py. With Optuna installed its
 RandomSampler do the same. Wall times are in milliseconds. CPU is that of this process and of the
 server. With --random the parameters are random, so that the rest is what calls cost. A loop of ask
 and tell makes two calls for each trial, and optimize ("random run") makes one. Optuna's
-RandomSampler then has a storage in memory, and one in a file of SQLite. So does Rustuna's TPE.
+RandomSampler then has a storage in memory, and one in a file of SQLite. So does Rustuna's TPE. With
+--pause only asks are timed, which come so many seconds after the tell before.
 """
 
 from __future__ import annotations
@@ -84,9 +85,12 @@ def measured(
 
 
 def with_bkb(
-    n: int, rounds: int, proposer: str = "bkb", run: bool = False
+    n: int, rounds: int, proposer: str = "bkb", run: bool = False, pause: float = 0
 ) -> dict[str, float]:
-    """Time the tuner after n trials, in a loop of ask and tell or in a run of optimize."""
+    """Time the tuner after n trials, in a loop of ask and tell or in a run of optimize.
+
+    With a pause after each tell, only asks are timed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         client = bkb.open_file(os.path.join(folder, "tuner.db"))
         space = {f"x{i}": bkb.Float(0, 1) for i in range(DIMENSIONS)}
@@ -101,6 +105,14 @@ def with_bkb(
             trial = study.ask()
             trial.tell(objective(trial))
 
+        def ask() -> float:
+            began = time.perf_counter()
+            trial = study.ask()
+            waited = time.perf_counter() - began
+            trial.tell(objective(trial))
+            time.sleep(pause)
+            return 1e3 * waited
+
         ends: list[float] = []
 
         def objective(trial: bkb.Trial) -> float:
@@ -109,6 +121,12 @@ def with_bkb(
 
         assert client.server is not None
         try:
+            if pause:
+                waits = sorted(ask() for _ in range(rounds))
+                return {
+                    "p50": statistics.median(waits),
+                    "p99": waits[round(0.99 * (rounds - 1))],
+                }
             if not run:
                 return loop(step, rounds, client.server.pid)
             study.optimize(objective, n_trials=1)
@@ -197,6 +215,9 @@ def main() -> None:
     )
     parser.add_argument("--sizes", type=int, nargs="*", default=[0, 100, 1000, 10000])
     parser.add_argument("--json", action="store_true", help="one object in JSON")
+    parser.add_argument(
+        "--pause", type=float, help="seconds after each tell, to time asks made ahead"
+    )
     parser.add_argument("--random", action="store_true", help="random parameters only")
     arguments = parser.parse_args()
     random.seed(1)
@@ -209,6 +230,8 @@ def main() -> None:
         "bkb": with_bkb,
         "tpe": with_optuna,
     }
+    if arguments.pause:
+        sides = {"bkb": partial(with_bkb, pause=arguments.pause)}
     folder = tempfile.TemporaryDirectory()
     if arguments.random:
         sqlite = f"sqlite:///{folder.name}/optuna.db"
@@ -243,7 +266,7 @@ def main() -> None:
     print(f"{'':14} {'trials':>7}", *(f"{c:>9}" for c in columns.values()))
     for name in (s for s in sides if s in result):
         for n, r in result[name].items():
-            print(f"{name:14} {n:>7}", *(f"{r[c]:9.2f}" for c in columns))
+            print(f"{name:14} {n:>7}", *(f"{r[c]:9.2f}" for c in columns if c in r))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ for line in sys.stdin:
         answer = {"config": {"x": 2.5}, "seconds": 0}
     elif not told:
         answer = {"config": {"x": start["seed"] / 100}, "seconds": start["trials"]}
+    elif isinstance(told.get("value"), list):
+        answer = {"config": {"x": told["value"][1] if told["ok"] else 0.5}, "seconds": told["value"][0]}
     elif "metrics" in told:
         answer = {"config": {"x": told["metrics"][0] if not told["ok"] else told["metrics"][1]}, "seconds": told["value"]}
     else:
