@@ -38,8 +38,8 @@ func New(spec study.Spec, o Options) *Chooser {
 // are [ErrExhausted] and that of ctx.
 func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
 	a := c.on(e, e.Outlook())
-	if c.options.StopGap > 0 && len(e.Results.Pending) == 0 && c.mayEvolve(e) {
-		a.survey(trial) // since a sample does not look for the largest bound
+	if c.options.StopGap > 0 && len(e.Results.Pending) == 0 && (c.mayEvolve(e) || e.Limited()) {
+		a.survey(trial) // since a sample and the expected improvement do not look for the largest bound
 	}
 	var p Proposal
 	for i := range n {

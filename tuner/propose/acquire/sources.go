@@ -20,14 +20,14 @@ func (a *acquisition) sources() []func(*turn) ([]float64, error) {
 		a.repetition, // the best trial again, while noise and unexplained effects look the same
 		a.quadratic,  // the top of a quadratic through the best results, in turns that exploit
 		a.evolve,     // a sample of CMA-ES, in a long study that does not improve
-		a.bound,      // the upper confidence bound or mean, unless that gains nothing
+		a.bound,      // the upper confidence bound, mean or with limits expected improvement, unless that gains nothing
 		a.otherBasin, // expected improvement by a model of thinned results
 		a.expected,   // expected improvement
 	}
 }
 
 // bound maximises μ + b·σ, in turns that exploit μ, with what failures, limits, several
-// objectives and costs make of it (score.go). It always speaks.
+// objectives and costs make of it (score.go). It speaks unless that gains nothing.
 func (a *acquisition) bound(t *turn) ([]float64, error) {
 	t.pool = a.search(*t)
 	if a.gainsNothing(*t) {
@@ -36,14 +36,19 @@ func (a *acquisition) bound(t *turn) ([]float64, error) {
 	return a.choose(*t)
 }
 
-// leastExpected is the least improvement that a bound should promise, in standard deviations of the
+// improves reports whether the expected improvement on the best mean may be the score of a turn.
+func (a *acquisition) improves(t turn) bool {
+	return len(a.spec.Objectives) == 1 && !t.exploit && t.cost == nil && !a.options.Theory && !a.pulls() && len(a.eliteOf(a.engine)) > 0
+}
+
+// leastExpected is the least improvement that a suggestion should promise, in standard deviations of the
 // targets.
 const leastExpected = 1e-3
 
-// gainsNothing reports whether the candidate with the largest bound is expected to improve the best by next
-// to nothing. With narrow bounds that is so for all of a basin that is known, while another one may be better.
+// gainsNothing reports whether the first candidate is expected to improve the best by next to nothing. With
+// narrow bounds that is so for all of a basin that is known, while another one may be better.
 func (a *acquisition) gainsNothing(t turn) bool {
-	if len(a.spec.Objectives) > 1 || t.exploit || t.cost != nil || a.options.Theory || a.pulls() || len(a.eliteOf(a.engine)) == 0 {
+	if !a.improves(t) {
 		return false
 	}
 	at := t.pool.Order()[0]
@@ -64,13 +69,17 @@ func (a *acquisition) otherBasin(t *turn) ([]float64, error) {
 	return x, err
 }
 
-// expected maximises the expected improvement on the best mean. Where trials fail it takes what bound has
-// found, because the edge of what fails would take them. It always has a proposal.
+// expected maximises the expected improvement on the best mean, as bound does where metrics have limits. Where
+// trials fail it takes what bound has found, because the edge of what fails would take them. It always has a
+// proposal.
 func (a *acquisition) expected(t *turn) ([]float64, error) {
-	if !t.doubts || a.engine.Limited() {
+	if !t.doubts {
 		best := a.standing(a.engine).best()
-		t.best, t.phase = &best, study.PhaseExplore
+		t.best = &best
 		t.pool = a.search(*t)
+	}
+	if t.best != nil {
+		t.phase = study.PhaseExplore
 	}
 	return a.choose(*t)
 }

@@ -44,6 +44,10 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 	if len(a.spec.Objectives) > 1 {
 		t.volume = a.volume(rng.Float64())
 	}
+	if a.engine.Limited() && a.improves(t) {
+		best := a.standing(a.engine).best()
+		t.best = &best
+	}
 	return t
 }
 
