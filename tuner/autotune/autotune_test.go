@@ -655,8 +655,8 @@ func TestFullMetricIsSearched(t *testing.T) {
 		if full, learned := objective(t, tn, trials[3]), objective(t, tn, trials[2]); !(full < 0.8*learned) {
 			t.Errorf("%s: the error is %v with the full metric and %v with learned length scales", name, full, learned)
 		}
-		if starts := tn.Starts(); o.Folds > 0 && len(starts) != 20 {
-			t.Errorf("%s: %d starts, of which 60 trials have all", name, len(starts))
+		if n, want := len(tn.Starts()), map[string]int{"falkon": 10, "krr": 20}[name]; n != want {
+			t.Errorf("%s: %d starts, of which 60 trials have all, want %d", name, n, want)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -789,6 +789,31 @@ func TestClosedFormStartsWithEachKernel(t *testing.T) {
 	fixed := autotune.Options{Folds: known.Len(), Fixed: training.Values{"kernel": "laplace"}}
 	if n := len(tuning(t, "krr", d, fixed).Starts()); n != 3 {
 		t.Errorf("%d starts with one kernel, want 3", n)
+	}
+}
+
+// With one split λ and the learned length scales of the squared loss start with each kernel. Folds and few
+// trials have no such starts.
+func TestOneSplitStartsWithEachKernel(t *testing.T) {
+	d := wave(t, 160, false)
+	for _, c := range []struct {
+		algorithm          string
+		folds, trials, all int
+	}{{"krr", 0, 60, 6}, {"falkon", 1, 18, 6}, {"nystrom", 0, 0, 6}, {"sgdrf", 0, 60, 3}, {"krr", 1, 17, 3}, {"krr", 5, 60, 3}} {
+		svc := newStudy(t, tuning(t, c.algorithm, d, autotune.Options{Folds: c.folds}), c.trials, nil)
+		queued, _, err := svc.Trials(t.Context(), "s", tuner.Filter{States: []study.TrialState{study.Queued}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernels := map[string]bool{}
+		for _, trial := range queued {
+			if v := autotune.Values(trial.Config); v["relevance"] == "learned" {
+				kernels[v["kernel"]] = true
+			}
+		}
+		if len(queued) != c.all || len(kernels) != c.all-2 {
+			t.Errorf("%+v: %d starts, with the kernels %v", c, len(queued), kernels)
+		}
 	}
 }
 

@@ -19,8 +19,8 @@
 // relevance chooses between one length scale and these proportions. With one split, or where each
 // row is left out, and 100 rows or more, metric chooses a full metric in place of both, if
 // [training.LearnMetric] finds one with less error on rows that it holds out, and one start has it.
-// Where a trial leaves out rows in closed form, and the study has three trials for each start, the
-// others have each kernel and each relevance, or learned relevance and the full metric. A study with
+// If the study has three trials for each start, the others of falkon, krr and nystrom have each kernel: with
+// one split at these two, and in closed form at each relevance, or at learned relevance and the full metric. A study with
 // only a time budget has no such starts.
 //
 // # Objective

@@ -148,6 +148,7 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		t.start(start, startHalf)
 		start["length-scale"] = theirs
 	}
+	var learned []map[string]space.Value // starts with them
 	if p, ok := t.space.Lookup("relevance"); ok && p.Type == space.TypeCategorical {
 		l := t.problem.Learned
 		start["relevance"] = space.String("learned")
@@ -159,6 +160,7 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 			start["kernel"] = space.String(l.Kernel)
 		}
 		t.start(start, startLearned)
+		learned = append(learned, maps.Clone(start))
 	}
 	if m := t.problem.Metric; m != nil && t.options.Fixed["metric"] == "" {
 		start["metric"] = space.String("full")
@@ -166,8 +168,20 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		number("length-scale", t.problem.MedianDistance)
 		number("lambda", m.Lambda)
 		t.start(start, startMetric)
+		learned = append(learned, start)
 	}
-	if t.alone {
+	switch {
+	case t.options.Folds <= 1 && t.ridge():
+		// A search may end beside the best kernel, of which the starts have two.
+		kernel, _ := t.space.Lookup("kernel")
+		for _, start := range learned {
+			for _, k := range kernel.Values {
+				values := maps.Clone(start)
+				values["kernel"] = k
+				t.start(values, startSpread)
+			}
+		}
+	case t.alone:
 		for _, at := range spreadAt {
 			number("length-scale", at.length*t.problem.MedianDistance)
 			number("lambda", at.lambda)
