@@ -33,6 +33,10 @@
 //	complete     Solver ConjugateGradient              Algorithm 1
 //	generalised  any Factorization, any Sampler        Algorithm 2
 //
+// Where all rows are centres and the solver has its defaults, [Params.Fit] on a CPU solves the same problem
+// by one factorisation of package krr, if its kernel matrix is positive definite. Then the function is an
+// expansion over all rows, and the memory is that of krr. What follows is about the iteration.
+//
 // The default Factorization is Cholesky with pivoting. With rank q < M, functions are
 // expansions over q of the centres, and the others have weights in R only. Outputs that have
 // converged drop out. Every tenth iteration the residual is computed from its definition too, and ε

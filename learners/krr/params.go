@@ -44,8 +44,8 @@ func (p Params) Validate() error {
 	)
 }
 
-// Fit solves for all outputs at once, in one iteration. It reads train into memory. The objective is that of the package,
-// summed over outputs. Its errors include *SizeError and *NotPSDError.
+// Fit solves for all outputs at once, in one iteration. It reads train into memory. The objective
+// is that of the package, summed over outputs. Its errors include *SizeError and *NotPSDError.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	rows, data, err := p.prepare(ctx, train, o)
 	if err != nil {

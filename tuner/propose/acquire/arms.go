@@ -114,7 +114,7 @@ func (a *acquisition) arm(t *turn) ([]float64, error) {
 		return nil, nil
 	}
 	w := *t
-	w.exploit, w.cost, w.width = false, nil, a.armWidth()
+	w.exploit, w.cost, w.best, w.width = false, nil, nil, a.armWidth()
 	scores, err := (&scorer{a, w}).Score(a.arms.points)
 	if err != nil {
 		return nil, err

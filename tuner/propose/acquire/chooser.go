@@ -72,7 +72,12 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 	gap, idle, stuck := 0.0, c.idle(e), false
 	if len(c.spec.Objectives) == 1 {
 		a := c.on(e, e.Past())
-		stuck = a.gainsNothing(a.survey(trial)) && e.Event.Far != nil
+		t := a.survey(trial)
+		if e.Limited() && a.improves(t) {
+			a.improve(&t)
+			t.pool = a.search(t)
+		}
+		stuck = a.gainsNothing(t) && e.Event.Far != nil
 		gap, _ = a.gap()
 	}
 	inside, of := e.Calibration.Coverage()
@@ -105,7 +110,7 @@ func (c *Chooser) idle(e *model.Engine) int {
 func (c *Chooser) doubts(e *model.Engine, stuck bool, idle int) []string {
 	var out []string
 	if stuck {
-		out = append(out, fmt.Sprintf("the study is stuck: the largest bound gains next to nothing on the best (results since then: %d); suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", idle))
+		out = append(out, fmt.Sprintf("the study is stuck: the best suggestion gains next to nothing on the best (results since then: %d); suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", idle))
 	}
 	if n := len(e.Outliers); n > 0 {
 		results := "results as outliers, because they are"

@@ -41,6 +41,12 @@ func (a *acquisition) improves(t turn) bool {
 	return len(a.spec.Objectives) == 1 && !t.exploit && t.cost == nil && !a.options.Theory && !a.pulls() && len(a.eliteOf(a.engine)) > 0
 }
 
+// improve makes the expected improvement on the best mean the score of a turn.
+func (a *acquisition) improve(t *turn) {
+	best := a.standing(a.engine).best()
+	t.best, t.phase = &best, study.PhaseExplore
+}
+
 // leastExpected is the least improvement that a suggestion should promise, in standard deviations of the
 // targets.
 const leastExpected = 1e-3
@@ -74,12 +80,8 @@ func (a *acquisition) otherBasin(t *turn) ([]float64, error) {
 // proposal.
 func (a *acquisition) expected(t *turn) ([]float64, error) {
 	if !t.doubts {
-		best := a.standing(a.engine).best()
-		t.best = &best
+		a.improve(t)
 		t.pool = a.search(*t)
-	}
-	if t.best != nil {
-		t.phase = study.PhaseExplore
 	}
 	return a.choose(*t)
 }

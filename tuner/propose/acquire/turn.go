@@ -45,8 +45,7 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 		t.volume = a.volume(rng.Float64())
 	}
 	if a.engine.Limited() && a.improves(t) {
-		best := a.standing(a.engine).best()
-		t.best = &best
+		a.improve(&t)
 	}
 	return t
 }
