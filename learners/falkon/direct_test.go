@@ -1,6 +1,8 @@
 package falkon
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -43,5 +45,27 @@ func TestAllRowsAreSolvedDirectly(t *testing.T) {
 				requireNear(t, name, predict(t, m, train.Rows()), predict(t, direct, train.Rows()), 1e-5)
 			}
 		}
+	}
+}
+
+// Where the matrix of all rows has no Cholesky factor, the iteration runs in place of it.
+func TestIndefiniteKernelsAreIterated(t *testing.T) {
+	train := regression(kerneltest.Seeded(t, 45), 50, 2, 1)
+	p := Params{Kernel: indefinite(), Lambda: 1e-6, Centers: 50}
+	_, err := krr.Params{Kernel: p.Kernel, Lambda: p.Lambda}.Fit(background, train, learners.Options{})
+	if psd := (*krr.NotPSDError)(nil); !errors.As(err, &psd) {
+		t.Fatalf("the direct solution has the error %v", err)
+	}
+	m, err := p.Fit(background, train, learners.Options{})
+	p.Tolerance = defaultTolerance * (1 - 1e-9) // which is not the default
+	other, same := p.Fit(background, train, learners.Options{})
+	if err != nil || same != nil {
+		if fmt.Sprint(err) != fmt.Sprint(same) || errors.As(err, new(*krr.NotPSDError)) {
+			t.Errorf("errors %v, and %v of the iteration", err, same)
+		}
+		return
+	}
+	if !slices.Equal(m.(*learners.Expansion).Coefficients(), other.(*learners.Expansion).Coefficients()) {
+		t.Error("the model is not that of the iteration")
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
-	"github.com/bkbtuner/bkb/internal/gpu"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -111,14 +110,6 @@ func (f *fit) isRidge() bool {
 // ridge is kernel ridge regression on these rows.
 func (f *fit) ridge() krr.Params {
 	return krr.Params{Kernel: f.Kernel, Lambda: f.Lambda, MaxRows: f.train.Len()}
-}
-
-// isDirect reports whether Fit solves without iterations. A device factors three times in less time
-// than the CPU once, and pivoting ends early for a kernel without a bound, which has a small rank.
-func (f *fit) isDirect() bool {
-	size := gpu.Rows{N: f.train.Len(), D: f.train.Dim()}
-	return f.isRidge() && !math.IsInf(f.Kernel.Bound(), 0) && f.Solver == ConjugateGradient && f.Factorization == FactorPivoted &&
-		f.Iterations == defaultIterations && f.Tolerance == defaultTolerance && !gpu.Wanted(gpu.Problem{X: size, Y: size})
 }
 
 // copied returns the rows of the centres that have an equal one.

@@ -63,8 +63,12 @@ type kept struct {
 	outputs []float64
 }
 
-// keep keeps the outputs of the best trial of each kind that ran here.
+// keep keeps the outputs of the best trial of each kind that ran here, where an average or calibration
+// reads them.
 func (t *Tuning) keep(c space.Config, err float64, outputs []float64) {
+	if !t.averages() && !t.options.Calibrate {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old, ok := t.kept[kindOf(c)]; !ok || err < old.err {
@@ -107,15 +111,21 @@ func (t *Tuning) judges() (data.Source, []float64) {
 	return t.single.validation, t.single.judged
 }
 
+// averages reports whether [Tuning.Average] has an average.
+func (t *Tuning) averages() bool {
+	single := t.folds == nil && !t.stepsRegularise() && t.known.Len() <= averagedRows
+	return (t.alone || single) && t.data.Encoding.Task == data.Regression && slices.Contains(squares, t.name)
+}
+
 // Average averages the best trials of each kind, by [learners.AverageWeights], where a measure of squares
 // judges numbers and trials leave out rows in closed form, or are fits of up to 10,000 rows that end by
 // themselves, judged on the validation rows. It returns nil elsewhere. best is the [Tuning.Refit] of the
 // best trial. fitting returns the progress function of a fit, and may be nil.
 func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, best *Fitted, fitting func(model, of int) func(learners.Progress) error) (*Averaged, error) {
-	judge, weights := t.judges()
-	if !t.alone && (t.folds != nil || t.stepsRegularise() || t.known.Len() > averagedRows) || t.data.Encoding.Task != data.Regression || !slices.Contains(squares, t.name) {
+	if !t.averages() {
 		return nil, nil
 	}
+	judge, weights := t.judges()
 	trials, err := t.candidates(ctx, svc, name)
 	if err != nil || len(trials) < 2 {
 		return nil, err
