@@ -48,6 +48,18 @@ func TestAllRowsAreSolvedDirectly(t *testing.T) {
 	}
 }
 
+// Where the rows have a small rank, the model has as few centres.
+func TestModelsOfASmallRankAreSmall(t *testing.T) {
+	train := regression(kerneltest.Seeded(t, 46), 400, 1, 1)
+	p := Params{Kernel: kerneltest.Gaussian(1), Lambda: 1e-9, Centers: 400}
+	m := must(p.Fit(background, train, learners.Options{})).(*learners.Expansion)
+	direct := must(krr.Params{Kernel: p.Kernel, Lambda: p.Lambda}.Fit(background, train, learners.Options{}))
+	if n := m.Centers().Len(); n > 100 {
+		t.Errorf("the model has %d centres", n)
+	}
+	requireNear(t, "outputs", predict(t, m, train.Rows()), predict(t, direct, train.Rows()), 1e-5)
+}
+
 // Where the matrix of all rows has no Cholesky factor, the iteration runs in place of it.
 func TestIndefiniteKernelsAreIterated(t *testing.T) {
 	train := regression(kerneltest.Seeded(t, 45), 50, 2, 1)

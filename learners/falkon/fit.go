@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/gpu"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -34,7 +35,11 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	if f.isDirect() {
+	direct, err := f.isDirect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if direct {
 		m, err := f.ridge().Fit(ctx, train, o)
 		if indefinite := (*krr.NotPSDError)(nil); !errors.As(err, &indefinite) {
 			return m, err
@@ -48,11 +53,28 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 }
 
 // isDirect reports whether Fit solves without iterations. A device factors three times in less time
-// than the CPU once, and pivoting ends early for a kernel without a bound, which has a small rank.
-func (f *fit) isDirect() bool {
+// than the CPU once. Pivoting ends early where K has a small rank, and then the model has few centres. That
+// is so for a kernel without a bound, and where half of every fourth row depends on the others.
+func (f *fit) isDirect(ctx context.Context) (bool, error) {
 	size := gpu.Rows{N: f.train.Len(), D: f.train.Dim()}
-	return f.isRidge() && !math.IsInf(f.Kernel.Bound(), 0) && f.Solver == ConjugateGradient && f.Factorization == FactorPivoted &&
-		f.Iterations == defaultIterations && f.Tolerance == defaultTolerance && !gpu.Wanted(gpu.Problem{X: size, Y: size})
+	if able := f.isRidge() && !math.IsInf(f.Kernel.Bound(), 0) && f.Solver == ConjugateGradient && f.Factorization == FactorPivoted &&
+		f.Iterations == defaultIterations && f.Tolerance == defaultTolerance && !gpu.Wanted(gpu.Problem{X: size, Y: size}); !able {
+		return false, nil
+	}
+	some := upTo((size.N + 3) / 4)
+	for i := range some {
+		some[i] *= 4
+	}
+	x, err := kernel.Select(ctx, f.train, some)
+	if err != nil {
+		return false, err
+	}
+	gram, err := kernel.Gramian(f.Kernel, x)
+	if err != nil {
+		return false, err
+	}
+	m := len(some)
+	return 2*blocked.PivotedCholesky(f.workers, blocked.New(m, m, gram), f.epsilon, make([]int, m)) > m, nil
 }
 
 // fit is the state of a Fit.
