@@ -71,7 +71,7 @@ var common = []Parameter{
 	{Name: "degree", Kind: Count, Default: "3", Doc: "the degree of the polynomial kernel"},
 	{Name: "offset", Kind: Real, Default: "1", Doc: "the offset of the polynomial kernel"},
 	{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n or learned, or better on validation rows", Doc: "the ridge λ, per sample"},
-	{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n, and 2000 or more for learned length scales", Doc: "the number of centres M"},
+	{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "20√n up to 1000 and 10√n beyond, and 2000 or more for learned length scales", Doc: "the number of centres M"},
 	{Name: "sampler", Kind: Choice, Default: Auto, Doc: "how centres are chosen (auto is uniform, or rpcholesky where groups of rows are rare)"},
 	{Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "100λ", Doc: "the λ of leverage scores, for samplers that have them"},
 	{Name: "factorization", Kind: Choice, Default: pivoted, Choices: []string{pivoted, "cholesky", "qr", "eigen"}, Doc: "how K_MM is factored"},
@@ -111,14 +111,25 @@ func with(names string, own ...Parameter) (out []Parameter) {
 	return out
 }
 
-// centers returns M, or 0 for the default of the learner. Learned length scales have many centres,
-// because λ is learned for rows that are all centres, and a kernel with short ones needs them.
+// plentyCenters is the most centres that there are for twice 10√n.
+const plentyCenters = 1000
+
+// centers returns M, or 0 where a sampler by leverage scores finds it. Learned length scales have many
+// centres, because λ is learned for rows that are all centres, and a kernel with short ones needs them.
 func (r reader) centers(p Problem) int {
-	auto := 0
-	if rows := learnFits[len(learnFits)-1].rows; r.learns() && p.Rows > 0 {
-		auto = min(p.Rows, max(rows, int(10*math.Sqrt(float64(p.Rows)))))
+	auto, few := 0.0, 10*math.Sqrt(float64(p.Rows))
+	switch {
+	case r.learns():
+		auto = max(float64(learnFits[len(learnFits)-1].rows), few)
+	case r.plain():
+		auto = max(few, min(2*few, plentyCenters))
 	}
-	return r.count("centers", auto)
+	return r.count("centers", min(p.Rows, int(math.Ceil(auto))))
+}
+
+// plain reports whether the sampler takes as many centres as it is told.
+func (r reader) plain() bool {
+	return slices.Contains([]string{Auto, "uniform", "rpcholesky"}, r.text("sampler"))
 }
 
 func (r reader) sampler() sketch.Sampler {
@@ -264,7 +275,7 @@ which early stopping takes the place of λ.`,
 	Parameters: with(
 		kernelNames+"metric lambda centers sampler sampler-lambda solver step-size batch-size iterations tolerance precision distances",
 		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or better on validation rows, or 0 for gradient and sgd", Doc: "the ridge λ, per sample"},
-		Parameter{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "10√n", Doc: "the number of centres M"},
+		Parameter{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "20√n up to 1000 and 10√n beyond", Doc: "the number of centres M"},
 		Parameter{Name: "solver", Kind: Choice, Default: direct, Choices: []string{direct, string(nystrom.Gradient), string(nystrom.SGD), string(nystrom.CG)}, Doc: "the solver"},
 		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "nearly the largest stable step", Doc: "the step size γ of gradient and sgd"},
 		Parameter{Name: "batch-size", Kind: Count, Positive: true, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch of sgd"},

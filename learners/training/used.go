@@ -80,27 +80,10 @@ func (u used) lambda() {
 	}
 }
 
-// centers sets M of uniform centres, of which the model has those that add something. A
-// sampler finds its own M.
+// centers sets M of centres of which the model has those that add something, unless a sampler finds its own.
 func (u used) centers() {
-	n := u.p.Rows
-	if s := u.v["sampler"]; u.v["centers"] != Auto || s != Auto && s != "uniform" && s != "rpcholesky" {
-		return
-	}
-	if m := u.reader.centers(u.p); m > 0 {
-		u.set("centers", float64(m))
-		return
-	}
-	if u.a.Name == nystromAlgorithm.Name {
-		u.set("centers", min(math.Ceil(10*math.Sqrt(float64(n))), float64(n)))
-		return
-	}
-	lambda, err := theory.Lambda(n, theory.WorstCase())
-	if err != nil {
-		return
-	}
-	if m, err := theory.PracticalCenters(n, 1/lambda, lambda, 1); err == nil {
-		u.set("centers", float64(min(m, n)))
+	if u.v["centers"] == Auto && u.plain() {
+		u.set("centers", float64(u.reader.centers(u.p)))
 	}
 }
 
