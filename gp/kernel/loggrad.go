@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math"
+
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
@@ -8,9 +10,9 @@ import (
 // length p. w is n×m, row-major. It is the sum of [Tunable].AddLogGrad up to rounding the
 // squares of inputs, in length scales and from the mean of y.
 //
-// It fills two n×m matrices and multiplies one by y. It returns false and has done nothing if
-// numbers overflow, or if k is not a Gaussian or Matérn [Base], also [Scaled], or the rows are not
-// dense float64.
+// It fills two n×m matrices and multiplies one by y, or one for the Laplace kernel, of which it sums the
+// distances. It returns false and has done nothing if numbers overflow, or if k is not a Gaussian,
+// Matérn or Laplace [Base], also [Scaled], or the rows are not dense float64.
 func AddLogGrads(dst []float64, k Tunable, w []float64, x, y Rows, s *Scratch) bool {
 	b, ok := k.(blockTunable)
 	if ok {
@@ -36,6 +38,34 @@ func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s
 	return sum, ok
 }
 
+// addLaplaceGrads computes Σ_ij f·w_ij k(x_i, y_j) |x_ic − y_jc|/ℓ_c.
+func (k *Base) addLaplaceGrads(dst []float64, f float64, w []float64, x, y *Points[float64], s *Scratch) (sum float64, ok bool) {
+	defer s.Release(s.Mark())
+	values, g := s.Floats(x.n*y.n), s.Floats(y.d)
+	clear(g)
+	Prepare(k, y).Fill(values, y.n, x, 0, x.n, s)
+	for i := range x.n {
+		row := x.Row(i)
+		for j, v := range values[i*y.n:][:y.n] {
+			v *= f * w[i*y.n+j]
+			sum += v
+			for c, z := range y.Row(j) {
+				g[c] += v * math.Abs(row[c]-z)
+			}
+		}
+	}
+	for c, z := range g {
+		if z *= k.st.weights[c%len(k.scales)]; z-z != 0 {
+			return 0, false
+		}
+		g[c] = z
+	}
+	for c, z := range g {
+		dst[c%len(k.scales)] += z
+	}
+	return sum, true
+}
+
 // addLogGrads computes, with S_ij = −2f·w_ij φ'(s_ij),
 //
 //	Σ_ij S_ij (x_ic − y_jc)² = Σ_i x_ic (x_ic Σ_j S_ij − 2 (S·y)_ic) + Σ_j y_jc² Σ_i S_ij,
@@ -44,8 +74,12 @@ func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s
 func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
 	a, dense := x.(*Points[float64])
 	b, packed := y.(*Points[float64])
-	if !dense || !packed || k.phi.slopeKernel == nil {
+	laplace := k.st.kind == manhattan
+	if !dense || !packed || k.phi.slopeKernel == nil && !laplace {
 		return 0, false
+	}
+	if laplace {
+		return k.addLaplaceGrads(dst, f, w, a, b, s)
 	}
 	other, factor, err := k.phi.slopeKernel(k)
 	if err != nil {

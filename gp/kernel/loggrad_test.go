@@ -60,10 +60,13 @@ func TestAddLogGrads(t *testing.T) {
 		"scaled":             {must(kernel.NewScaled(2.5, must(kernel.NewMatern52(ard...)))), true},
 		"scaled matern12":    {must(kernel.NewScaled(2.5, must(kernel.NewMatern12(ard...)))), true},
 		"scaled twice":       {must(kernel.NewScaled(3, must(kernel.NewScaled(2.5, must(kernel.NewGaussian(ard...)))))), true},
-		"laplace ARD":        {must(kernel.NewLaplace(ard...)), false},
+		"laplace ARD":        {must(kernel.NewLaplace(ard...)), true},
 		"rational quadratic": {must(kernel.NewRationalQuadratic(1.5, ard...)), false},
 		"linear ARD":         {must(kernel.NewLinear(ard...)), false},
-		"scaled laplace":     {must(kernel.NewScaled(2.5, must(kernel.NewLaplace(ard...)))), false},
+		"scaled laplace":     {must(kernel.NewScaled(2.5, must(kernel.NewLaplace(ard...)))), true},
+		"laplace":            {must(kernel.NewLaplace(1.5)), true},
+		"laplace, short":     {must(kernel.NewLaplace(short...)), true},
+		"laplace, long":      {must(kernel.NewLaplace(long...)), true},
 	} {
 		tunable, ok := kernel.AsTunable(c.k)
 		if !ok {
@@ -127,6 +130,7 @@ func TestAddLogGradsOverflow(t *testing.T) {
 	for name, k := range map[string]kernel.Kernel{
 		"gaussian": must(kernel.NewGaussian(0.5, 2)), "matern12": must(kernel.NewMatern12(0.5, 2)),
 		"matern32": must(kernel.NewMatern32(0.5, 2)), "matern52": must(kernel.NewScaled(2, must(kernel.NewMatern52(0.5, 2)))),
+		"laplace": must(kernel.NewLaplace(0.5, 2)),
 	} {
 		tunable, _ := kernel.AsTunable(k)
 		const m = 9

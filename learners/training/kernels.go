@@ -50,6 +50,9 @@ func NewKernel(name, lengthScale string, p Problem) (kernel.Kernel, []float64, e
 	return k, lengths, err
 }
 
+// LaplaceKernel is the kernel that is not a function of the Euclidean distance. Its length scales are others.
+const LaplaceKernel = "laplace"
+
 const (
 	lengthScaleName  = "length-scale"
 	relevanceName    = "relevance"
@@ -66,6 +69,14 @@ func (r reader) kernel(p Problem) (kernel.Kernel, error) {
 	return newKernel(r.text("kernel"), lengths, r.count("degree", 0), r.real("offset", 0))
 }
 
+// LearnedFor returns the learned length scales of a kernel, or nil.
+func (p Problem) LearnedFor(kernel string) *Learned {
+	if kernel == LaplaceKernel && p.Laplace != nil {
+		return p.Laplace
+	}
+	return p.Learned
+}
+
 // learns reports whether the values need Problem.Learned.
 func (r reader) learns() bool {
 	return r.text("kernel") != linearModel && (r.text(lengthScaleName) == Auto || r.text(relevanceName) == learnedRelevance)
@@ -75,7 +86,7 @@ func (r reader) learns() bool {
 // the learned ones times a factor. With it the median distance of the divided rows has
 // the same ratio to 1 as the median distance of the rows has to σ.
 func (r reader) lengths(p Problem) ([]float64, error) {
-	text, l := r.text(lengthScaleName), p.Learned
+	text, l := r.text(lengthScaleName), p.LearnedFor(r.text("kernel"))
 	refused := func(want string) error {
 		return r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), want)
 	}
@@ -107,7 +118,7 @@ func (r reader) lengths(p Problem) ([]float64, error) {
 // another scale.
 func (r reader) ridge(k kernel.Kernel, p Problem) float64 {
 	if r.learns() && r.text(lengthScaleName) == Auto && r.a.Name != logFalkon.Name {
-		return p.Learned.Ridge / float64(p.Rows)
+		return p.LearnedFor(r.text("kernel")).Ridge / float64(p.Rows)
 	}
 	if r.text(metricName) == fullMetric && r.a.Name != logFalkon.Name && p.Metric != nil && p.Metric.Lambda > 0 {
 		return p.Metric.Lambda

@@ -8,9 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/krr"
 )
 
 // relevant returns n rows of d inputs, of which the target uses the first five, with
@@ -95,6 +99,63 @@ func TestLengthScalesDivideInputs(t *testing.T) {
 					t.Errorf("%s %v, %s: row %d has %v, want %v", c.algorithm, c.values, name, i, got[i], want[i])
 					break
 				}
+			}
+		}
+	}
+}
+
+// The Laplace kernel has length scales and a λ of its own.
+func TestTheLaplaceKernelHasItsLengthScales(t *testing.T) {
+	a, err := Find("krr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Problem{
+		Rows: 100, Dim: 2, Outputs: 1, MedianDistance: 2,
+		Learned: &Learned{Kernel: "matern52", Lengths: []float64{1, 4}, Ridge: 3, MedianDistance: 0.5},
+		Laplace: &Learned{Kernel: LaplaceKernel, Lengths: []float64{30, 20}, Ridge: 7, MedianDistance: 0.1},
+	}
+	for _, c := range []struct {
+		kernel, scale string
+		lengths       []float64
+		lambda        float64
+	}{
+		{LaplaceKernel, Auto, []float64{30, 20}, 0.07},
+		{"matern32", Auto, []float64{1, 4}, 0.03},
+		{LaplaceKernel, "6", []float64{9, 6}, 0.01}, // × 0.1·6/2, and κ²/n
+		{"gaussian", "6", []float64{1.5, 6}, 0.01},
+	} {
+		e, err := a.Estimator(Values{"kernel": c.kernel, lengthScaleName: c.scale, relevanceName: learnedRelevance}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fit := e.(krr.Params)
+		got := fit.Kernel.(*kernel.Base).LengthScales()
+		if !floats.EqualApprox(got, c.lengths, 1e-12) || math.Abs(fit.Lambda-c.lambda) > 1e-12 {
+			t.Errorf("%s %s: length scales %v with λ = %g, want %v with %g", c.kernel, c.scale, got, fit.Lambda, c.lengths, c.lambda)
+		}
+	}
+}
+
+func TestDefaultCenters(t *testing.T) {
+	for _, c := range []struct {
+		rows   int
+		values Values
+		want   int
+	}{
+		{10, nil, 10},
+		{900, nil, 600},
+		{2500, nil, 1000},
+		{10_001, nil, 1001},
+		{250_000, nil, 5000},
+		{900, Values{"centers": "7"}, 7},
+		{900, Values{"sampler": "bless"}, 0},
+		{900, Values{relevanceName: learnedRelevance}, 900},
+		{90_000, Values{relevanceName: learnedRelevance}, 3000},
+	} {
+		for _, a := range []Algorithm{falkonAlgorithm, logFalkon, nystromAlgorithm} {
+			if got := (reader{&a, c.values}).centers(Problem{Rows: c.rows}); got != c.want {
+				t.Errorf("%s, %d rows, %v: %d centres, want %d", a.Name, c.rows, c.values, got, c.want)
 			}
 		}
 	}

@@ -69,9 +69,10 @@ type Problem struct {
 	// Spread is the median distance of encoded training targets from their median, times
 	// 1.4826. For normal targets that is their standard deviation. It is 0 for classes.
 	Spread float64
-	// Learned and Metric are nil unless Learn was called for them.
-	Learned *Learned
-	Metric  *Metric
+	// Learned and Metric are nil unless Learn was called for them. Laplace replaces Learned where the
+	// kernel is Laplace's, unless it is nil.
+	Learned, Laplace *Learned
+	Metric           *Metric
 }
 
 // NewProblem describes training data.

@@ -642,20 +642,20 @@ func TestFullMetricIsSearched(t *testing.T) {
 			d, o.Folds = small, knownOf(t, small).Len()
 		}
 		tn := tuning(t, name, d, o)
-		svc := newStudy(t, tn, 4, nil)
+		svc := newStudy(t, tn, 5, nil)
 		work(t.Context(), t, tn, svc, "w")
 		trials := trialsOf(t, svc)
-		if got := trials[3].Attributes["autotune.start"]; got != "full metric" {
-			t.Fatalf("%s: the fourth start is %q", name, got)
+		if got := trials[4].Attributes["autotune.start"]; got != "full metric" {
+			t.Fatalf("%s: the fifth start is %q", name, got)
 		}
-		v := autotune.Values(trials[3].Config)
+		v := autotune.Values(trials[4].Config)
 		if _, active := v["relevance"]; active || v["metric"] != "full" {
 			t.Errorf("%s: the start is %v", name, v)
 		}
-		if full, learned := objective(t, tn, trials[3]), objective(t, tn, trials[2]); !(full < 0.8*learned) {
+		if full, learned := objective(t, tn, trials[4]), objective(t, tn, trials[2]); !(full < 0.8*learned) {
 			t.Errorf("%s: the error is %v with the full metric and %v with learned length scales", name, full, learned)
 		}
-		if n, want := len(tn.Starts()), map[string]int{"falkon": 10, "krr": 20}[name]; n != want {
+		if n, want := len(tn.Starts()), map[string]int{"falkon": 10, "krr": 21}[name]; n != want {
 			t.Errorf("%s: %d starts, of which 60 trials have all, want %d", name, n, want)
 		}
 	}
@@ -760,14 +760,17 @@ func TestClosedFormStartsWithEachKernel(t *testing.T) {
 	d := wave(t, 60, false)
 	known := knownOf(t, d)
 	tn := tuning(t, "krr", d, autotune.Options{Folds: known.Len()})
-	if n := len(tn.Starts()); n != 3+16 {
-		t.Fatalf("%d starts, want theory's, half its length scale, learned length scales, and 4 kernels of 2 relevances at 2 settings: %v", n, tn.Starts())
+	if n := len(tn.Starts()); n != 4+16 {
+		t.Fatalf("%d starts, want theory's, half its length scale, learned length scales of two kernels, and 4 kernels of 2 relevances at 2 settings: %v", n, tn.Starts())
+	}
+	if v := autotune.Values(tn.Starts()[3]); v["kernel"] != "laplace" || v["relevance"] != "learned" {
+		t.Errorf("the fourth start is %v", v)
 	}
 	for _, c := range []struct {
 		trials int
 		budget float64
 		want   int
-	}{{2, 0, 2}, {56, 0, 3}, {57, 0, 19}, {0, 0, 19}, {0, 600, 3}, {2, 600, 2}, {57, 600, 19}} {
+	}{{2, 0, 2}, {59, 0, 4}, {60, 0, 20}, {0, 0, 20}, {0, 600, 4}, {2, 600, 2}, {60, 600, 20}} {
 		want := c.want
 		svc := newStudy(t, tn, c.trials, func(s *study.Spec) { s.MaxCost = c.budget })
 		queued, _, err := svc.Trials(t.Context(), "s", tuner.Filter{States: []study.TrialState{study.Queued}})
@@ -779,12 +782,12 @@ func TestClosedFormStartsWithEachKernel(t *testing.T) {
 			v := autotune.Values(trial.Config)
 			cells[v["kernel"]+" "+v["relevance"]] = true
 		}
-		if len(queued) != want || want == 19 && len(cells) != 8 {
+		if len(queued) != want || want == 20 && len(cells) != 8 {
 			t.Errorf("%d trials in %g s begin with %d, want %d: %v", c.trials, c.budget, len(queued), want, cells)
 		}
 	}
-	if n := len(tuning(t, "krr", d, autotune.Options{Folds: 5}).Starts()); n != 3 {
-		t.Errorf("%d starts with five folds, want 3", n)
+	if n := len(tuning(t, "krr", d, autotune.Options{Folds: 5}).Starts()); n != 4 {
+		t.Errorf("%d starts with five folds, want 4", n)
 	}
 	fixed := autotune.Options{Folds: known.Len(), Fixed: training.Values{"kernel": "laplace"}}
 	if n := len(tuning(t, "krr", d, fixed).Starts()); n != 3 {
@@ -792,14 +795,14 @@ func TestClosedFormStartsWithEachKernel(t *testing.T) {
 	}
 }
 
-// With one split λ and the learned length scales of the squared loss start with each kernel. Folds and few
+// With one split the learned length scales of falkon, krr, nystrom and log-falkon start with each kernel. Folds and few
 // trials have no such starts.
 func TestOneSplitStartsWithEachKernel(t *testing.T) {
-	d := wave(t, 160, false)
 	for _, c := range []struct {
 		algorithm          string
 		folds, trials, all int
-	}{{"krr", 0, 60, 6}, {"falkon", 1, 18, 6}, {"nystrom", 0, 0, 6}, {"sgdrf", 0, 60, 3}, {"krr", 1, 17, 3}, {"krr", 5, 60, 3}} {
+	}{{"krr", 0, 60, 6}, {"log-falkon", 0, 60, 6}, {"falkon", 1, 18, 6}, {"nystrom", 0, 0, 6}, {"sgdrf", 0, 60, 4}, {"krr", 1, 17, 4}, {"krr", 5, 60, 4}} {
+		d := wave(t, 160, c.algorithm == "log-falkon")
 		svc := newStudy(t, tuning(t, c.algorithm, d, autotune.Options{Folds: c.folds}), c.trials, nil)
 		queued, _, err := svc.Trials(t.Context(), "s", tuner.Filter{States: []study.TrialState{study.Queued}})
 		if err != nil {

@@ -116,6 +116,9 @@ func TestAverage(t *testing.T) {
 		if p.Learned, err = training.Learn(t.Context(), "matern52", whole.Train, nil, p, 3, 1); err != nil {
 			t.Fatal(err)
 		}
+		if p.Laplace, err = training.Learn(t.Context(), "laplace", whole.Train, nil, p, 3, 1); err != nil {
+			t.Fatal(err)
+		}
 		y, err := learners.Targets(t.Context(), judge)
 		if err != nil {
 			t.Fatal(err)

@@ -15,12 +15,13 @@
 // The ranges are those of [theory.Space], or [Options.Ranges]. Passes and iterations are
 // constants with the largest value, because every step of a training is measured. Centres are
 // the most that theory's range has. The first trials are theory's settings, the same with half
-// the length scale, and the length scales and λ that [training.Learn] fits. The parameter
+// the length scale, and the length scales and λ that [training.Learn] fits with Matérn-5/2 and with
+// the Laplace kernel, whose trials have their own. The parameter
 // relevance chooses between one length scale and these proportions. With one split, or where each
 // row is left out, and 100 rows or more, metric chooses a full metric in place of both, if
 // [training.LearnMetric] finds one with less error on rows that it holds out, and one start has it.
-// If the study has three trials for each start, the others of falkon, krr and nystrom have each kernel: with
-// one split at these two, and in closed form at each relevance, or at learned relevance and the full metric. A study with
+// If the study has three trials for each start, the others of falkon, krr, nystrom and log-falkon have each kernel: with
+// one split at these, and in closed form at each relevance, or at learned relevance and the full metric. A study with
 // only a time budget has no such starts.
 //
 // # Objective

@@ -49,6 +49,12 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	if fixed["kernel"] == "" {
+		t.problem.Laplace, err = training.Learn(ctx, training.LaplaceKernel, rows, weights, t.problem, t.options.Seed, t.options.goroutines())
+		if refused := (*training.LearnError)(nil); err != nil && !errors.As(err, &refused) {
+			return nil, err
+		}
+	}
 	if err := t.learnMetric(ctx, rows, weights); err != nil {
 		return nil, err
 	}
@@ -77,8 +83,8 @@ func (t *Tuning) learnMetric(ctx context.Context, rows data.Source, weights []fl
 	return nil
 }
 
-// learntKernel is the kernel whose length scales are learned. Their proportions suit the
-// smoother and rougher kernels too. leastLearnt is the least number of rows for that.
+// learntKernel is the kernel whose length scales are learned. Their proportions suit the other
+// functions of the Euclidean distance too. leastLearnt is the least number of rows for that.
 const (
 	learntKernel = "matern52"
 	leastLearnt  = 20
@@ -150,17 +156,23 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	}
 	var learned []map[string]space.Value // starts with them
 	if p, ok := t.space.Lookup("relevance"); ok && p.Type == space.TypeCategorical {
-		l := t.problem.Learned
 		start["relevance"] = space.String("learned")
-		if t.ridge() { // gradients converge slowly with such long length scales
-			number("length-scale", t.problem.MedianDistance/l.MedianDistance)
-			number("lambda", l.Ridge/float64(t.problem.Rows))
+		for i, l := range []*training.Learned{t.problem.Learned, t.problem.Laplace} {
+			if l == nil {
+				continue
+			}
+			if t.ridge() { // gradients converge slowly with such long length scales
+				number("length-scale", t.problem.MedianDistance/l.MedianDistance)
+				number("lambda", l.Ridge/float64(t.problem.Rows))
+			}
+			if p, ok := t.space.Lookup("kernel"); ok && slices.Contains(p.Values, space.String(l.Kernel)) {
+				start["kernel"] = space.String(l.Kernel)
+			}
+			t.start(start, startLearned)
+			if i == 0 {
+				learned = append(learned, maps.Clone(start))
+			}
 		}
-		if p, ok := t.space.Lookup("kernel"); ok && slices.Contains(p.Values, space.String(l.Kernel)) {
-			start["kernel"] = space.String(l.Kernel)
-		}
-		t.start(start, startLearned)
-		learned = append(learned, maps.Clone(start))
 	}
 	if m := t.problem.Metric; m != nil && t.options.Fixed["metric"] == "" {
 		start["metric"] = space.String("full")
@@ -171,11 +183,14 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		learned = append(learned, start)
 	}
 	switch {
-	case t.options.Folds <= 1 && t.ridge():
+	case t.options.Folds <= 1 && (t.ridge() || t.algorithm.Name == "log-falkon"):
 		// A search may end beside the best kernel, of which the starts have two.
 		kernel, _ := t.space.Lookup("kernel")
 		for _, start := range learned {
 			for _, k := range kernel.Values {
+				if own := t.problem.Laplace != nil && start["relevance"] != (space.Value{}); own && k == space.String(training.LaplaceKernel) {
+					continue // has a start of its own
+				}
 				values := maps.Clone(start)
 				values["kernel"] = k
 				t.start(values, startSpread)

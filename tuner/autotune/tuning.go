@@ -249,7 +249,7 @@ func (t *Tuning) Idle(v training.Values) []string {
 	if t.problem.Learned == nil || v["relevance"] != "learned" && v["length-scale"] != training.Auto {
 		return nil
 	}
-	return t.problem.Learned.Idle(t.data.Encoding.InputNames())
+	return t.problem.LearnedFor(v["kernel"]).Idle(t.data.Encoding.InputNames())
 }
 
 // Objective returns the name of the objective, such as validation-rmse.
@@ -272,7 +272,7 @@ func Values(c space.Config) training.Values {
 
 // rules is the number of the rules by which length scales are learned and centres are drawn.
 // Count it up if the same values give another model from then on.
-const rules = 1
+const rules = 2
 
 // fingerprint identifies data, split, measure and seed by the shapes, the targets of the
 // validation rows, the median distance of the training rows, and the rules.
