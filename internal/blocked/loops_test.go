@@ -33,7 +33,7 @@ var loops = map[string]struct {
 	"gp/window.go":                   {2, "one new inducing point"},
 	"gp/fit.go":                      {1, "starting points and running variances"},
 	"gp/minimise.go":                 {8, "one unknown for each hyper-parameter"},
-	"gp/kernel/loggrad.go":           {2, "weighted squares of inputs, beside the product of matrices"},
+	"gp/kernel/loggrad.go":           {3, "weighted squares of inputs, beside the product of matrices"},
 	"gp/kernel/statistic.go":         {4, "the fallback for rows that have no panels"},
 	"learners/average.go":            {5, "sums of a few models, with one unknown for each"},
 	"learners/avgsgd/primal.go":      {3, "sparse rows, where a step is one row and the next depends on it"},
