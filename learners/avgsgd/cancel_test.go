@@ -38,19 +38,6 @@ func TestCancelInFirstPass(t *testing.T) {
 	}
 }
 
-// counting is a context that ends after a given number of calls of Err.
-type counting struct {
-	context.Context
-	left int
-}
-
-func (c *counting) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // The kernelised form also gives a model from its first step on.
 func TestCancelKernelised(t *testing.T) {
 	rng := kerneltest.Seeded(t, 23)
@@ -63,7 +50,7 @@ func TestCancelKernelised(t *testing.T) {
 	p := Params{Kernel: must(kernel.NewGaussian(1)), Passes: 1}
 	models := 0
 	for calls := range 100 {
-		m, err := p.Fit(&counting{background, calls}, train, learners.Options{})
+		m, err := p.Fit(&learnerstest.Counting{Context: background, Left: calls}, train, learners.Options{})
 		if err == nil {
 			break
 		}

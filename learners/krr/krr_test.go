@@ -211,19 +211,6 @@ func TestWeightsAreRepeatedRows(t *testing.T) {
 	learnerstest.Weights(t, krr.Params{Kernel: kerneltest.Gaussian(1.5), Lambda: 1e-3}, false, 1e-9)
 }
 
-// looks ends after it was asked a number of times.
-type looks struct {
-	context.Context
-	left int
-}
-
-func (l *looks) Err() error {
-	if l.left--; l.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // The factorisation of many rows is in pieces, between which a context can end it.
 func TestFactorisationEnds(t *testing.T) {
 	const n = 2500
@@ -232,16 +219,16 @@ func TestFactorisationEnds(t *testing.T) {
 	for i := range y {
 		y[i] = rng.NormFloat64()
 	}
-	whole := &looks{t.Context(), 1000}
+	whole := &learnerstest.Counting{Context: t.Context(), Left: 1000}
 	s, err := krr.Solve(whole, kerneltest.Gaussian(1), x, y, nil, 1, 1e-4, 1)
 	if err != nil || !(s.Residual < 1e-10) || s.Jitter != 0 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	// Two looks come before the factorisation.
-	if _, err := krr.Solve(&looks{t.Context(), 3}, kerneltest.Gaussian(1), x, y, nil, 1, 1e-4, 1); !errors.Is(err, context.Canceled) {
+	if _, err := krr.Solve(&learnerstest.Counting{Context: t.Context(), Left: 3}, kerneltest.Gaussian(1), x, y, nil, 1, 1e-4, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if asked := 1000 - whole.left; asked < 2+n/1024 {
+	if asked := 1000 - whole.Left; asked < 2+n/1024 {
 		t.Errorf("%d looks", asked)
 	}
 }

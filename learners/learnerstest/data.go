@@ -132,3 +132,17 @@ func (u untouchable) OpenPairs(context.Context) (data.PairCursor, error) {
 	u.tb.Error("the data were read before the hyper-parameters were checked")
 	return nil, io.ErrUnexpectedEOF
 }
+
+// Counting is a context that ends after Left calls of Err.
+type Counting struct {
+	context.Context
+	Left int
+}
+
+// Err is context.Canceled from the end on.
+func (c *Counting) Err() error {
+	if c.Left--; c.Left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
