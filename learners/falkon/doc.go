@@ -34,7 +34,8 @@
 //	generalised  any Factorization, any Sampler        Algorithm 2
 //
 // Where all rows are centres and the solver has its defaults, [Params.Fit] on a CPU solves the same problem
-// by one factorisation of package krr, if its kernel matrix is positive definite. Then the function is an
+// by one factorisation of package krr, if its kernel matrix is positive definite and a fourth of the rows has
+// more than half of the full rank. Then the function is an
 // expansion over all rows, and the memory is that of krr. What follows is about the iteration.
 //
 // The default Factorization is Cholesky with pivoting. With rank q < M, functions are

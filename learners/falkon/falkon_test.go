@@ -103,7 +103,7 @@ func TestSameBits(t *testing.T) {
 			}}
 			var m learners.Model
 			if run.stream {
-				m = must(p.Fit(background, stream{train}, o))
+				m = must(p.Fit(background, streamed{train}, o))
 			} else {
 				m = must(p.Fit(background, train, o))
 			}

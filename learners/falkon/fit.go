@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/gpu"
+	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -19,8 +20,8 @@ var _ learners.Estimator = Params{}
 
 // Fit learns from the n rows of train, see [learners.Estimator]. It reads train once
 // for the centres, unless it is in memory, once for K_nMᵀy and once per iteration. Where all
-// rows are centres, and nothing says how to iterate, it is [krr.Params.Fit] on a CPU, with one
-// factorisation in place of three. Its errors are *learners.ParameterError,
+// rows are centres, most of a sample of them are independent, and nothing says how to iterate, it is
+// [krr.Params.Fit] on a CPU, with one factorisation in place of three. Its errors are *learners.ParameterError,
 // *learners.DataError, *learners.DivergenceError, and those of the Sampler and of
 // kernel.Operator.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
@@ -35,11 +36,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	direct, err := f.isDirect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if direct {
+	if f.isDirect(ctx, o.Seed) {
 		m, err := f.ridge().Fit(ctx, train, o)
 		if indefinite := (*krr.NotPSDError)(nil); !errors.As(err, &indefinite) {
 			return m, err
@@ -54,27 +51,26 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 
 // isDirect reports whether Fit solves without iterations. A device factors three times in less time
 // than the CPU once. Pivoting ends early where K has a small rank, and then the model has few centres. That
-// is so for a kernel without a bound, and where half of every fourth row depends on the others.
-func (f *fit) isDirect(ctx context.Context) (bool, error) {
+// is so for a kernel without a bound, and where half of a fourth of the rows depends on the others. Rows that
+// have an error are for krr, which names them.
+func (f *fit) isDirect(ctx context.Context, seed uint64) bool {
 	size := gpu.Rows{N: f.train.Len(), D: f.train.Dim()}
 	if able := f.isRidge() && !math.IsInf(f.Kernel.Bound(), 0) && f.Solver == ConjugateGradient && f.Factorization == FactorPivoted &&
 		f.Iterations == defaultIterations && f.Tolerance == defaultTolerance && !gpu.Wanted(gpu.Problem{X: size, Y: size}); !able {
-		return false, nil
+		return false
 	}
-	some := upTo((size.N + 3) / 4)
+	m := (size.N + 3) / 4
+	some, order := make([]int, m), stream.NewPermutation(stream.Derive(seed, "falkon/rank", 0), uint64(size.N))
 	for i := range some {
-		some[i] *= 4
+		some[i] = int(order.At(uint64(i)))
 	}
+	slices.Sort(some)
 	x, err := kernel.Select(ctx, f.train, some)
 	if err != nil {
-		return false, err
+		return true
 	}
-	gram, err := kernel.Gramian(f.Kernel, x)
-	if err != nil {
-		return false, err
-	}
-	m := len(some)
-	return 2*blocked.PivotedCholesky(f.workers, blocked.New(m, m, gram), f.epsilon, make([]int, m)) > m, nil
+	gram, err := kernel.LargeGramian(f.Kernel, x)
+	return err != nil || ctx.Err() != nil || 2*blocked.PivotedCholesky(f.workers, blocked.New(m, m, gram), f.epsilon, make([]int, m)) > m
 }
 
 // fit is the state of a Fit.

@@ -39,17 +39,17 @@ func withTargets(rng *rand.Rand, x *kernel.Points[float64], c int) *data.Memory 
 	return must(data.NewMemory(x, y, c))
 }
 
-// stream has the same rows and targets as a source that is not in memory.
-type stream struct{ m *data.Memory }
+// streamed has the same rows and targets as a source that is not in memory.
+type streamed struct{ m *data.Memory }
 
-func (s stream) Len() int     { return s.m.Len() }
-func (s stream) Dim() int     { return s.m.Dim() }
-func (s stream) Outputs() int { return s.m.Outputs() }
-func (s stream) Open(ctx context.Context) (kernel.Cursor, error) {
+func (s streamed) Len() int     { return s.m.Len() }
+func (s streamed) Dim() int     { return s.m.Dim() }
+func (s streamed) Outputs() int { return s.m.Outputs() }
+func (s streamed) Open(ctx context.Context) (kernel.Cursor, error) {
 	return s.m.Open(ctx)
 }
 
-func (s stream) OpenPairs(ctx context.Context) (data.PairCursor, error) {
+func (s streamed) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	return s.m.OpenPairs(ctx)
 }
 

@@ -204,7 +204,7 @@ func TestLogisticRefusesOtherTargets(t *testing.T) {
 	rng := kerneltest.Seeded(t, 5)
 	train := classes(rng, 600, 2, 1)
 	train.Targets()[431] = 0.5
-	for _, src := range []data.Source{train, stream{train}} {
+	for _, src := range []data.Source{train, streamed{train}} {
 		_, err := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(1), Centers: 10}}.Fit(background, src, learners.Options{})
 		var bad *learners.DataError
 		if !errors.As(err, &bad) || bad.Reason != "the target of row 432 is 0.5; the logistic loss is for classes, coded −1 and +1" {

@@ -114,7 +114,7 @@ func with(names string, own ...Parameter) (out []Parameter) {
 // plentyCenters is the most centres that there are for twice 10√n.
 const plentyCenters = 1000
 
-// centers returns M, or 0 where a sampler by leverage scores finds it. Learned length scales have many
+// centers returns M, or 0 where a sampler by leverage scores finds it and no length scales are learned. Learned length scales have many
 // centres, because λ is learned for rows that are all centres, and a kernel with short ones needs them.
 func (r reader) centers(p Problem) int {
 	auto, few := 0.0, 10*math.Sqrt(float64(p.Rows))

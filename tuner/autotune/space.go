@@ -35,25 +35,31 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	if t.alone {
 		rows, weights = t.known, t.weights
 	}
-	if err := a.Learn(ctx, fixed, rows, weights, &t.problem, t.options.Seed, t.options.goroutines()); err != nil {
+	if err = a.Learn(ctx, fixed, rows, weights, &t.problem, t.options.Seed, t.options.goroutines()); err != nil {
 		return nil, err
 	}
 	_, scaled := fixed["length-scale"]
 	_, related := fixed["relevance"]
-	if scaled || related || fixed["metric"] == "full" || t.problem.Dim < 2 || rows.Len() < leastLearnt || t.problem.Outputs == 0 {
-		return dims, nil
+	searched := !(scaled || related || fixed["metric"] == "full" || t.problem.Dim < 2 || rows.Len() < leastLearnt || t.problem.Outputs == 0)
+	learn := func(kernel string) (*training.Learned, error) {
+		l, err := training.Learn(ctx, kernel, rows, weights, t.problem, t.options.Seed, t.options.goroutines())
+		if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
+			return nil, nil // the kernel or the inputs do not allow it
+		}
+		return l, err
 	}
-	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), rows, weights, t.problem, t.options.Seed, t.options.goroutines())
-	if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
-		return dims, nil // the kernel or the inputs do not allow it
-	} else if err != nil {
-		return nil, err
-	}
-	if fixed["kernel"] == "" {
-		t.problem.Laplace, err = training.Learn(ctx, training.LaplaceKernel, rows, weights, t.problem, t.options.Seed, t.options.goroutines())
-		if refused := (*training.LearnError)(nil); err != nil && !errors.As(err, &refused) {
+	if searched {
+		if t.problem.Learned, err = learn(cmp.Or(fixed["kernel"], learntKernel)); err != nil {
 			return nil, err
 		}
+	}
+	if t.problem.Learned != nil && fixed["kernel"] == "" && fixed["metric"] != "full" {
+		if t.problem.Laplace, err = learn(training.LaplaceKernel); err != nil {
+			return nil, err
+		}
+	}
+	if !searched || t.problem.Learned == nil {
+		return dims, nil
 	}
 	if err := t.learnMetric(ctx, rows, weights); err != nil {
 		return nil, err
@@ -139,68 +145,76 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	if t.moved {
 		t.starts[0].name = startNear
 	}
-	number := func(name string, x float64) {
+	number := func(values map[string]space.Value, name string, x float64) {
 		p, ok := t.space.Lookup(name)
 		if !ok || p.Type != space.TypeFloat {
 			return
 		}
 		low, _ := p.Low.AsFloat()
 		high, _ := p.High.AsFloat()
-		start[name] = space.Float(min(max(rounded(x), low), high))
+		values[name] = space.Float(min(max(rounded(x), low), high))
 	}
 	if x, ok := start["length-scale"].AsFloat(); ok {
-		theirs := start["length-scale"]
-		number("length-scale", x/2)
-		t.start(start, startHalf)
-		start["length-scale"] = theirs
+		half := maps.Clone(start)
+		number(half, "length-scale", x/2)
+		t.start(half, startHalf)
 	}
-	var learned []map[string]space.Value // starts with them
+	kernel, _ := t.space.Lookup("kernel")
+	var learned []map[string]space.Value // starts with them, of functions of the Euclidean distance
 	if p, ok := t.space.Lookup("relevance"); ok && p.Type == space.TypeCategorical {
-		start["relevance"] = space.String("learned")
-		for i, l := range []*training.Learned{t.problem.Learned, t.problem.Laplace} {
+		for _, l := range []*training.Learned{t.problem.Learned, t.problem.Laplace} {
 			if l == nil {
 				continue
 			}
+			values := maps.Clone(start)
+			values["relevance"] = space.String("learned")
 			if t.ridge() { // gradients converge slowly with such long length scales
-				number("length-scale", t.problem.MedianDistance/l.MedianDistance)
-				number("lambda", l.Ridge/float64(t.problem.Rows))
+				number(values, "length-scale", t.problem.MedianDistance/l.MedianDistance)
+				number(values, "lambda", l.Ridge/float64(t.problem.Rows))
 			}
-			if p, ok := t.space.Lookup("kernel"); ok && slices.Contains(p.Values, space.String(l.Kernel)) {
-				start["kernel"] = space.String(l.Kernel)
+			if slices.Contains(kernel.Values, space.String(l.Kernel)) {
+				values["kernel"] = space.String(l.Kernel)
 			}
-			t.start(start, startLearned)
-			if i == 0 {
-				learned = append(learned, maps.Clone(start))
+			t.start(values, startLearned)
+			if l == t.problem.Learned {
+				learned = append(learned, values)
 			}
 		}
 	}
 	if m := t.problem.Metric; m != nil && t.options.Fixed["metric"] == "" {
-		start["metric"] = space.String("full")
-		delete(start, "relevance")
-		number("length-scale", t.problem.MedianDistance)
-		number("lambda", m.Lambda)
-		t.start(start, startMetric)
-		learned = append(learned, start)
+		values := maps.Clone(start)
+		values["metric"] = space.String("full")
+		delete(values, "relevance")
+		number(values, "length-scale", t.problem.MedianDistance)
+		number(values, "lambda", m.Lambda)
+		if slices.Contains(kernel.Values, space.String(learntKernel)) {
+			values["kernel"] = space.String(learntKernel)
+		}
+		t.start(values, startMetric)
+		learned = append(learned, values)
 	}
 	switch {
 	case t.options.Folds <= 1 && (t.ridge() || t.algorithm.Name == "log-falkon"):
-		// A search may end beside the best kernel, of which the starts have two.
-		kernel, _ := t.space.Lookup("kernel")
-		for _, start := range learned {
-			for _, k := range kernel.Values {
-				if own := t.problem.Laplace != nil && start["relevance"] != (space.Value{}); own && k == space.String(training.LaplaceKernel) {
-					continue // has a start of its own
-				}
-				values := maps.Clone(start)
-				values["kernel"] = k
-				t.start(values, startSpread)
-			}
+		// A search may end beside the best kernel, of which the starts have a few.
+		for _, from := range learned {
+			t.spread(from, []map[string]space.Value{{}})
 		}
 	case t.alone:
+		kinds := []map[string]space.Value{{}}
+		switch p, related := t.space.Lookup("relevance"); {
+		case related && t.problem.Metric != nil:
+			kinds = []map[string]space.Value{{"metric": space.String("diagonal"), "relevance": space.String("learned")}, {"metric": space.String("full")}}
+		case related:
+			kinds = nil
+			for _, r := range p.Values {
+				kinds = append(kinds, map[string]space.Value{"relevance": r})
+			}
+		}
+		delete(start, "relevance")
 		for _, at := range spreadAt {
-			number("length-scale", at.length*t.problem.MedianDistance)
-			number("lambda", at.lambda)
-			t.spread(start)
+			number(start, "length-scale", at.length*t.problem.MedianDistance)
+			number(start, "lambda", at.lambda)
+			t.spread(start, kinds)
 		}
 	}
 	return nil
@@ -217,30 +231,21 @@ func (t *Tuning) samples() bool {
 // in median distances and λ in units of κ².
 var spreadAt = []struct{ length, lambda float64 }{{1, 1e-7}, {15, 1e-10}}
 
-// spread adds the configuration with each kernel and each relevance, or with learned relevance and the
-// full metric. Without them a search may end beside the best kernel.
-func (t *Tuning) spread(start map[string]space.Value) {
+// spread adds the configuration with each kernel of each kind. The Laplace kernel with learned relevance has a
+// start of its own.
+func (t *Tuning) spread(from map[string]space.Value, kinds []map[string]space.Value) {
 	kernel, _ := t.space.Lookup("kernel")
-	relevance, related := t.space.Lookup("relevance")
 	if len(kernel.Values) < 2 {
 		return
 	}
-	kinds := []map[string]space.Value{{}}
-	switch {
-	case related && t.problem.Metric != nil:
-		kinds = []map[string]space.Value{{"metric": space.String("diagonal"), "relevance": space.String("learned")}, {"metric": space.String("full")}}
-	case related:
-		kinds = nil
-		for _, r := range relevance.Values {
-			kinds = append(kinds, map[string]space.Value{"relevance": r})
-		}
-	}
 	for _, k := range kernel.Values {
 		for _, kind := range kinds {
-			values := maps.Clone(start)
-			delete(values, "relevance")
+			values := maps.Clone(from)
 			maps.Copy(values, kind)
 			values["kernel"] = k
+			if t.problem.Laplace != nil && k == space.String(training.LaplaceKernel) && values["relevance"] == space.String("learned") {
+				continue
+			}
 			t.start(values, startSpread)
 		}
 	}

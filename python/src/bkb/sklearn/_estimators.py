@@ -321,7 +321,7 @@ class FalkonRegressor(_Regressor, _Centers):
         Ridge for each sample, lambda in the papers. Left out, it is the largest kernel
         value divided by n_samples.
     n_centers : int, optional
-        Number of centers. Left out, it is about 10 √n_samples.
+        Number of centers. Left out, it is 20 √n_samples up to 1000, then 10 √n_samples.
     sampler : str
         How centers are chosen, one of uniform, bless, bless-r, squeak, recursive,
         two-pass and exact.
