@@ -706,7 +706,7 @@ func flagWords(f *pflag.Flag) []string {
 // five that do not.
 const (
 	demoRows   = 600
-	demoTrials = 15 // as long as 30 without learned length scales, and with less error
+	demoTrials = 12 // within a second, with the error of 15
 	demoNoise  = 1
 )
 
