@@ -38,7 +38,8 @@ func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s
 	return sum, ok
 }
 
-// addLaplaceGrads computes Σ_ij f·w_ij k(x_i, y_j) |x_ic − y_jc|/ℓ_c.
+// addLaplaceGrads is addLogGrads for the Laplace kernel, whose gradient is Σ_ij f·w_ij k(x_i, y_j) |x_ic − y_jc|/ℓ_c.
+// It costs O(nmd).
 func (k *Base) addLaplaceGrads(dst []float64, f float64, w []float64, x, y *Points[float64], s *Scratch) (sum float64, ok bool) {
 	defer s.Release(s.Mark())
 	values, g := s.Floats(x.n*y.n), s.Floats(y.d)
@@ -74,12 +75,13 @@ func (k *Base) addLaplaceGrads(dst []float64, f float64, w []float64, x, y *Poin
 func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
 	a, dense := x.(*Points[float64])
 	b, packed := y.(*Points[float64])
-	laplace := k.st.kind == manhattan
-	if !dense || !packed || k.phi.slopeKernel == nil && !laplace {
+	switch {
+	case !dense || !packed:
 		return 0, false
-	}
-	if laplace {
+	case k.st.kind == manhattan:
 		return k.addLaplaceGrads(dst, f, w, a, b, s)
+	case k.phi.slopeKernel == nil:
+		return 0, false
 	}
 	other, factor, err := k.phi.slopeKernel(k)
 	if err != nil {

@@ -156,14 +156,18 @@ func BenchmarkAddLogGrads(b *testing.B) {
 	for c := range scales {
 		scales[c] = 3
 	}
-	k := kernel.Tunable(must(kernel.NewScaled(2, must(kernel.NewMatern52(scales...)))))
-	dst, s := make([]float64, 1+d), new(kernel.Scratch)
-	start := time.Now()
-	byPairs(k, w, x, y)
-	pairs := time.Since(start)
-	for b.Loop() {
-		kernel.AddLogGrads(dst, k, w, x, y, s)
+	for name, base := range map[string]kernel.Kernel{"matern52": must(kernel.NewMatern52(scales...)), "laplace": must(kernel.NewLaplace(scales...))} {
+		b.Run(name, func(b *testing.B) {
+			k := kernel.Tunable(must(kernel.NewScaled(2, base)))
+			dst, s := make([]float64, 1+d), new(kernel.Scratch)
+			start := time.Now()
+			byPairs(k, w, x, y)
+			pairs := time.Since(start)
+			for b.Loop() {
+				kernel.AddLogGrads(dst, k, w, x, y, s)
+			}
+			b.ReportMetric(float64(pairs)*float64(b.N)/float64(b.Elapsed()), "×pairs")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*m), "ns/pair")
+		})
 	}
-	b.ReportMetric(float64(pairs)*float64(b.N)/float64(b.Elapsed()), "×pairs")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n*m), "ns/pair")
 }

@@ -111,25 +111,26 @@ func with(names string, own ...Parameter) (out []Parameter) {
 	return out
 }
 
-// plentyCenters is the most centres that there are for twice 10√n.
+// plentyCenters is the largest number of centres that is twice 10√n.
 const plentyCenters = 1000
 
-// centers returns M, or 0 where a sampler by leverage scores finds it and no length scales are learned. Learned length scales have many
-// centres, because λ is learned for rows that are all centres, and a kernel with short ones needs them.
+// centers returns M, or 0 where a sampler finds it and no length scales are learned. Learned length scales
+// have many centres, because λ is learned for rows that are all centres, and a kernel with short ones needs
+// them.
 func (r reader) centers(p Problem) int {
 	auto, few := 0.0, 10*math.Sqrt(float64(p.Rows))
 	switch {
 	case r.learns():
 		auto = max(float64(learnFits[len(learnFits)-1].rows), few)
-	case r.plain():
+	case !FindsCenters(r.text("sampler")):
 		auto = max(few, min(2*few, plentyCenters))
 	}
 	return r.count("centers", min(p.Rows, int(math.Ceil(auto))))
 }
 
-// plain reports whether the sampler takes as many centres as it is told.
-func (r reader) plain() bool {
-	return slices.Contains([]string{Auto, "uniform", "rpcholesky"}, r.text("sampler"))
+// FindsCenters reports whether a sampler by name finds the number of centres itself, by leverage scores.
+func FindsCenters(sampler string) bool {
+	return !slices.Contains([]string{Auto, "uniform", "rpcholesky"}, sampler)
 }
 
 func (r reader) sampler() sketch.Sampler {

@@ -50,7 +50,8 @@ func NewKernel(name, lengthScale string, p Problem) (kernel.Kernel, []float64, e
 	return k, lengths, err
 }
 
-// LaplaceKernel is the kernel that is not a function of the Euclidean distance. Its length scales are others.
+// LaplaceKernel is the kernel of the sum of distances by coordinate. Its learned length scales differ from
+// those of functions of the Euclidean distance.
 const LaplaceKernel = "laplace"
 
 const (

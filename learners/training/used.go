@@ -82,7 +82,7 @@ func (u used) lambda() {
 
 // centers sets M of centres of which the model has those that add something, unless a sampler finds its own.
 func (u used) centers() {
-	if u.v["centers"] == Auto && u.plain() {
+	if u.v["centers"] == Auto && !FindsCenters(u.text("sampler")) {
 		u.set("centers", float64(u.reader.centers(u.p)))
 	}
 }

@@ -200,21 +200,11 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 			t.spread(from, []map[string]space.Value{{}})
 		}
 	case t.alone:
-		kinds := []map[string]space.Value{{}}
-		switch p, related := t.space.Lookup("relevance"); {
-		case related && t.problem.Metric != nil:
-			kinds = []map[string]space.Value{{"metric": space.String("diagonal"), "relevance": space.String("learned")}, {"metric": space.String("full")}}
-		case related:
-			kinds = nil
-			for _, r := range p.Values {
-				kinds = append(kinds, map[string]space.Value{"relevance": r})
-			}
-		}
 		delete(start, "relevance")
 		for _, at := range spreadAt {
 			number(start, "length-scale", at.length*t.problem.MedianDistance)
 			number(start, "lambda", at.lambda)
-			t.spread(start, kinds)
+			t.spread(start, t.kinds())
 		}
 	}
 	return nil
@@ -224,12 +214,29 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 // finds the number of centres itself.
 func (t *Tuning) samples() bool {
 	name, named := t.options.Fixed["sampler"]
-	return named && !slices.Contains([]string{"uniform", "rpcholesky", training.Auto}, name)
+	return named && training.FindsCenters(name)
 }
 
 // spreadAt are settings at which each kernel can be compared with the others, the length scale
 // in median distances and λ in units of κ².
 var spreadAt = []struct{ length, lambda float64 }{{1, 1e-7}, {15, 1e-10}}
+
+// kinds are the values beside the kernel that are compared in closed form. They are each relevance, or
+// learned relevance and the full metric.
+func (t *Tuning) kinds() []map[string]space.Value {
+	relevance, ok := t.space.Lookup("relevance")
+	switch {
+	case !ok:
+		return []map[string]space.Value{{}}
+	case t.problem.Metric != nil:
+		return []map[string]space.Value{{"metric": space.String("diagonal"), "relevance": space.String("learned")}, {"metric": space.String("full")}}
+	}
+	var kinds []map[string]space.Value
+	for _, r := range relevance.Values {
+		kinds = append(kinds, map[string]space.Value{"relevance": r})
+	}
+	return kinds
+}
 
 // spread adds the configuration with each kernel of each kind. The Laplace kernel with learned relevance has a
 // start of its own.
